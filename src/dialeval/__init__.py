@@ -1,0 +1,59 @@
+"""dialeval: evaluate dialogues by distributions of people's votes.
+
+>>> import dialeval as de
+>>> gold = de.sample("en")
+>>> run = de.predict(gold, model="uniform")
+>>> round(de.evaluate(run, gold).mean["nugget.jsd"], 4) > 0
+True
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from dialeval.core.collection import Collection as Collection
+    from dialeval.core.decode_collection import load as load
+    from dialeval.core.decode_run import load_run as load_run
+    from dialeval.core.encode import save as save
+    from dialeval.core.encode import save_run as save_run
+    from dialeval.core.errors import DataError as DataError
+    from dialeval.core.errors import DialevalError as DialevalError
+    from dialeval.core.rubric import load_rubric as load_rubric
+    from dialeval.core.run import Run as Run
+    from dialeval.measures.evaluate import Score as Score
+    from dialeval.measures.evaluate import evaluate as evaluate
+    from dialeval.predictors.predict import predict as predict
+    from dialeval.samples import sample as sample
+
+# Imported when first used: `import dialeval` alone stays instant.
+_FACE = {
+    "Collection": "core.collection",
+    "DataError": "core.errors",
+    "DialevalError": "core.errors",
+    "Run": "core.run",
+    "Score": "measures.evaluate",
+    "evaluate": "measures.evaluate",
+    "load": "core.decode_collection",
+    "load_rubric": "core.rubric",
+    "load_run": "core.decode_run",
+    "predict": "predictors.predict",
+    "sample": "samples",
+    "save": "core.encode",
+    "save_run": "core.encode",
+}
+
+__all__ = ["__version__", "measures", *_FACE]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "measures":
+        return import_module("dialeval.measures")
+    if name in _FACE:
+        return getattr(import_module(f"dialeval.{_FACE[name]}"), name)
+    raise AttributeError(f"module 'dialeval' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,1 @@
+"""Dialogues, rubrics, votes and runs as arrays; reading and writing them; errors."""

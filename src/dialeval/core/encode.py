@@ -1,0 +1,125 @@
+"""Writing collections and runs, in the formats that `decode` reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from dialeval.core.collection import NO_VOTE, Collection
+from dialeval.core.files import format_for_writing, writing
+from dialeval.core.parquet import write_parquet
+from dialeval.core.rubric import QUALITY, Criterion, is_whole_number
+from dialeval.core.run import Run
+
+_TURNS = "STRUCT(sender VARCHAR, utterances VARCHAR[])[]"
+
+
+def save(collection: Collection, path: str | Path) -> None:
+    """Write a collection; the file's name says the format."""
+    rubric = collection.rubric
+    votes = "".join(f', "{c.id}" VARCHAR[]' for c in rubric.of_turns)
+    annotations = f"STRUCT(annotator VARCHAR, {QUALITY} MAP(VARCHAR, VARCHAR){votes})[]"
+    fields = {name: "JSON" for d in collection.dialogues for name in d.fields}
+    columns = {"id": "VARCHAR", "turns": _TURNS, **fields}
+    if collection.votes:
+        columns["annotations"] = annotations
+    _write(Path(path), collection_records(collection), columns)
+
+
+def save_run(run: Run, path: str | Path) -> None:
+    """Write a run; the file's name says the format."""
+    columns = {"id": "VARCHAR", QUALITY: "MAP(VARCHAR, MAP(VARCHAR, DOUBLE))"}
+    columns |= {c.id: "MAP(VARCHAR, DOUBLE)[]" for c in run.rubric.of_turns}
+    _write(Path(path), run_records(run), columns)
+
+
+def _write(path: Path, records: Iterator[dict[str, Any]], columns: dict[str, str]) -> None:
+    encode = msgspec.json.Encoder().encode
+    format = format_for_writing(path)
+    if format == "parquet":
+        write_parquet(path, map(encode, records), columns)
+        return
+    with writing(path) as stream:
+        if format == "jsonl":
+            stream.writelines(encode(record) + b"\n" for record in records)
+        else:
+            stream.write(b"[\n")
+            for i, record in enumerate(records):
+                stream.write((b",\n" if i else b"") + encode(record))
+            stream.write(b"\n]\n")
+
+
+def collection_records(collection: Collection) -> Iterator[dict[str, Any]]:
+    """Each dialogue as it stands in a file."""
+    named = collection.annotators != tuple(str(a + 1) for a in range(len(collection.annotators)))
+    for d, dialogue in enumerate(collection.dialogues):
+        record = {"id": dialogue.id, "turns": dialogue.turns, **dialogue.fields}
+        if collection.votes:
+            record["annotations"] = _annotations(collection, d, named)
+        yield record
+
+
+def _annotations(collection: Collection, d: int, named: bool) -> list[dict[str, Any]]:
+    rubric, votes = collection.rubric, collection.votes
+    turns = slice(int(collection.offsets[d]), int(collection.offsets[d + 1]))
+    labels = {c.id: [*map(_vote, c.columns), None] for c in rubric.criteria}
+    annotations = []
+    for a, annotator in enumerate(collection.annotators):
+        quality = {
+            c.id: labels[c.id][votes[c.id][d, a]]
+            for c in rubric.of_dialogues
+            if c.id in votes and votes[c.id][d, a] != NO_VOTE
+        }
+        by_turn = {
+            c.id: [labels[c.id][code] for code in votes[c.id][turns, a]]
+            for c in rubric.of_turns
+            if c.id in votes and (votes[c.id][turns, a] != NO_VOTE).any()
+        }
+        if quality or by_turn or not named:
+            annotation: dict[str, Any] = {"annotator": annotator} if named else {}
+            if quality:
+                annotation[QUALITY] = quality
+            annotations.append(annotation | by_turn)
+    while annotations and not annotations[-1]:
+        annotations.pop()  # places after the last vote: only those before hold a place open
+    return annotations
+
+
+def _vote(label: str) -> str | int:
+    return int(label) if is_whole_number(label) else label
+
+
+def run_records(run: Run) -> Iterator[dict[str, Any]]:
+    """Each dialogue's predictions as they stand in a file; only the speaker's labels a turn."""
+    starts = {id: np.cumsum(p.lengths) - p.lengths for id, p in run.predictions.items()}
+    for place, id in enumerate(run.ids):
+        record: dict[str, Any] = {"id": id}
+        for criterion in run.rubric.criteria:
+            if criterion.id not in run.predictions:
+                continue
+            prediction = run.predictions[criterion.id]
+            length = int(prediction.lengths[place])
+            start = int(starts[criterion.id][place])
+            rows = prediction.values[start : start + length].tolist()
+            if criterion.scope == "turn" and rows:
+                record[criterion.id] = [_turn_distribution(criterion, row) for row in rows]
+            elif rows:
+                quality = record.setdefault(QUALITY, {})
+                quality[criterion.id] = dict(zip(criterion.columns, rows[0], strict=True))
+        yield record
+
+
+def _turn_distribution(criterion: Criterion, row: list[float]) -> dict[str, float] | None:
+    """With the labels of the first speaker whom the row fits: a run does not know speakers."""
+    if row[0] != row[0]:  # NaN: a turn that is not judged
+        return None
+    values = dict(zip(criterion.columns, row, strict=True))
+    if isinstance(criterion.labels, tuple):
+        return values
+    used = {label for label, value in values.items() if value > 0}
+    own = next((set(own) for own in criterion.labels.values() if used <= set(own)), used)
+    return {label: value for label, value in values.items() if label in own}
