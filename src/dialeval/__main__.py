@@ -1,0 +1,5 @@
+"""`python -m dialeval`."""
+
+from dialeval.cli import main
+
+main()
