@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from dialeval.measures.evaluate import Score as Score
     from dialeval.measures.evaluate import evaluate as evaluate
     from dialeval.predictors.predict import predict as predict
+    from dialeval.report.results import Results as Results
+    from dialeval.report.results import compare as compare
     from dialeval.samples import sample as sample
 
 # Imported when first used: `import dialeval` alone stays instant.
@@ -32,8 +34,10 @@ _FACE = {
     "Collection": "core.collection",
     "DataError": "core.errors",
     "DialevalError": "core.errors",
+    "Results": "report.results",
     "Run": "core.run",
     "Score": "measures.evaluate",
+    "compare": "report.results",
     "evaluate": "measures.evaluate",
     "load": "core.decode_collection",
     "load_rubric": "core.rubric",

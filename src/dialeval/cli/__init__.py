@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from dialeval import __version__
-from dialeval.cli import evaluate, predict, quickstart, stats, validate
+from dialeval.cli import compare, evaluate, predict, quickstart, stats, topic_size, validate
 from dialeval.core.errors import DataWarning, DialevalError
 
 app = typer.Typer(
@@ -28,6 +28,8 @@ app = typer.Typer(
 )
 app.command("quickstart")(quickstart.command)
 app.command("evaluate")(evaluate.command)
+app.command("compare")(compare.command)
+app.command("topic-size")(topic_size.command)
 app.command("predict")(predict.command)
 app.command("validate")(validate.command)
 app.command("stats")(stats.command)

@@ -12,6 +12,7 @@ RubricOption = Annotated[
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 SeedOption = Annotated[int, typer.Option("--seed", help="Seed of every random step.")]
+JobsOption = Annotated[int, typer.Option("--jobs", min=1, help="How many cores to use.")]
 StrictOption = Annotated[
     bool,
     typer.Option("--strict", help="Refuse distributions whose sum is off 1 by more than 0.001."),

@@ -37,6 +37,11 @@ def print_table(
     console.print(table)
 
 
+def warn(message: str) -> None:
+    """One line on standard error."""
+    print(f"warning: {' '.join(message.split())}", file=sys.stderr)
+
+
 def print_json(value: Any) -> None:
     """JSON on standard output, indented; infinite numbers become null."""
     import msgspec
