@@ -18,6 +18,7 @@ lint: $(VENV)/dev
 
 bench: $(VENV)/dev
 	$(BIN)/python benchmarks/evaluate.py
+	$(BIN)/python benchmarks/compare.py
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
@@ -28,7 +29,7 @@ $(BIN)/python:
 
 # The stamps are younger than pyproject.toml when what it asks for is installed.
 $(VENV)/run: pyproject.toml | $(BIN)/python
-	$(BIN)/pip install --quiet --editable .
+	$(BIN)/pip install --quiet --editable '.[report]'
 	touch $@
 
 $(VENV)/dev: pyproject.toml | $(BIN)/python

@@ -72,8 +72,10 @@ def test_quickstart(cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert "simulated" in result.out
     for language in ("en", "zh"):
         gold = de.load(tmp_path / "quickstart" / f"helpdesk-{language}.json")
-        run = de.load_run(tmp_path / "quickstart" / language / "uniform.json")
+        run = de.load_run(tmp_path / "quickstart/runs" / language / "uniform.json")
         assert f"{de.evaluate(run, gold).mean['nugget.jsd']:.4f}" in result.out
+    report = (tmp_path / "quickstart/results/report.html").read_text()
+    assert report.count("<svg") >= 2 * 8 * 3
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -99,7 +101,15 @@ def test_as_a_program(tmp_path: Path) -> None:
         return subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
 
     assert run("--version").stdout == f"dialeval {de.__version__}\n"
-    for command in ("evaluate", "predict", "validate", "stats", "quickstart"):
+    for command in (
+        "evaluate",
+        "compare",
+        "topic-size",
+        "predict",
+        "validate",
+        "stats",
+        "quickstart",
+    ):
         assert command in run("--help").stdout
         assert "Example: dialeval" in run(command, "--help").stdout
     bad = run("validate", "nothing.json")

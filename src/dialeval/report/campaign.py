@@ -109,8 +109,8 @@ def _from_manifest(path: Path) -> list[Entry]:
         found = f"no readable file ({error.strerror})"
         raise DataError(str(path), "", found, "a manifest") from None
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        message, _, place = str(error).partition(" - at `$")
-        raise DataError(str(path), place.rstrip("`").lstrip("."), message, "a manifest") from None
+        message, _, where = str(error).partition(" - at `$")
+        raise DataError(str(path), where.rstrip("`").lstrip("."), message, "a manifest") from None
     entries = []
     for place, item in enumerate(listed):
         language = item.language and LANGUAGES.get(item.language.lower())

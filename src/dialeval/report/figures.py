@@ -130,14 +130,36 @@ def _attribute(text: str) -> str:
 
 
 def _drawn(
-    name: str, description: str, size: tuple[float, float], draw: Callable[[Any], None]
+    name: str,
+    description: str,
+    size: tuple[float, float],
+    draw: Callable[[Any], None],
+    *,
+    left: float = 0.7,
+    bottom: float = 0.5,
 ) -> Picture:
-    """A picture of one pair of axes that `draw` fills."""
+    """A picture of one pair of axes that `draw` fills, with these margins in inches.
+
+    The margins are reckoned, not laid out by matplotlib: that would double the time.
+    """
     matplotlib, figure_class = _pyplot_free()
+    width, height = size
     with matplotlib.rc_context(STYLE):
-        figure = figure_class(figsize=size, layout="constrained")
-        draw(figure.add_subplot())
+        figure = figure_class(figsize=size)
+        place = (
+            left / width,
+            bottom / height,
+            1 - (left + 0.15) / width,
+            1 - (bottom + 0.08) / height,
+        )
+        draw(figure.add_axes(place))
     return Picture(name, figure, description)
+
+
+def _room(labels: Sequence[str], points: float = 9) -> float:
+    """Inches that the longest of these labels takes; wide letters count double."""
+    longest = max(sum(2 if ord(char) > 0x2E7F else 1 for char in label) for label in labels)
+    return 0.15 + longest * points * 0.55 / 72
 
 
 def ranking_picture(
@@ -170,7 +192,8 @@ def ranking_picture(
 
     best = contest.runs[0]
     description = f"Mean {contest.measure.upper()} of {len(entries)} runs, best: {best}"
-    return _drawn(name, description, (WIDTH, 0.75 + 0.26 * len(entries)), draw)
+    left = _room([_short(label) for _, label, _ in entries])
+    return _drawn(name, description, (WIDTH, 0.65 + 0.25 * len(entries)), draw, left=left)
 
 
 def matrix_picture(name: str, contest: Contest) -> Picture:
@@ -204,7 +227,9 @@ def matrix_picture(name: str, contest: Contest) -> Picture:
     pairs = m * (m - 1) // 2
     significant = len(contest.better)
     description = f"P-values of {pairs} pairs of runs, {significant} significant"
-    return _drawn(name, description, (WIDTH, 1.2 + 0.3 * m), draw)
+    room = _room([_short(run) for run in contest.runs], 8)
+    size = (WIDTH, 0.2 + 0.9 * room + 0.3 * m)
+    return _drawn(name, description, size, draw, left=room, bottom=0.1 + 0.9 * room)
 
 
 def distribution_picture(name: str, contest: Contest) -> Picture:
@@ -227,7 +252,8 @@ def distribution_picture(name: str, contest: Contest) -> Picture:
         axes.spines["left"].set_visible(False)
 
     description = f"Spread of {contest.measure.upper()} over {len(contest.ids)} dialogues"
-    return _drawn(name, description, (WIDTH, 0.75 + 0.26 * len(runs)), draw)
+    left = _room([_short(run) for run in runs])
+    return _drawn(name, description, (WIDTH, 0.65 + 0.25 * len(runs)), draw, left=left)
 
 
 def power_picture(name: str, contests: Sequence[Contest]) -> Picture:
@@ -272,7 +298,7 @@ def topic_size_picture(
     return _drawn(name, description, (WIDTH, 3.0), draw)
 
 
-def _short(label: str, limit: int = 34) -> str:
+def _short(label: str, limit: int = 36) -> str:
     """A label that leaves room for the picture."""
     label = " ".join(label.split())
     return label if len(label) <= limit else label[: limit - 1] + "…"

@@ -18,7 +18,7 @@ from dialeval.core.errors import UsageError
 Array = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
-BLOCK_CELLS = 1 << 18
+BLOCK_CELLS = 1 << 20
 """How many permuted scores a block holds at once."""
 ROUNDING = 1e-12
 """Means of the same scores in another order differ in the last digits; they count as equal."""
@@ -41,13 +41,39 @@ def tukey_hsd(scores: Array, *, trials: int = 5000, seed: int = 0, jobs: int = 1
     means = scores.mean(axis=0)
     wanted = np.abs(means[:, None] - means) - ROUNDING * np.abs(scores).max()
 
+    by_run = np.ascontiguousarray(scores.T)
+
     def block(size: int, random: np.random.Generator) -> Counts:
-        shuffled = random.permuted(np.tile(scores, (size, 1)), axis=1)
-        ranges = np.ptp(shuffled.reshape(size, n, m).mean(axis=1), axis=1)
+        ranges = np.ptp(_shuffled_sums(by_run, size, random), axis=0) / n
         counts: Counts = np.count_nonzero(ranges[:, None, None] >= wanted, axis=0)
         return counts
 
     return _share(block, trials, seed, jobs, cells=n * m)
+
+
+def _shuffled_sums(by_run: Array, size: int, random: np.random.Generator) -> Array:
+    """The runs' sums after the scores of each dialogue were permuted: runs by trials.
+
+    A Fisher-Yates shuffle of all dialogues of all trials at once, run by run from the last: a
+    random one of the scores that are left goes to the run, and its place is filled.
+    """
+    m, n = by_run.shape
+    sums = np.empty((m, size))
+    left = np.tile(by_run, size)
+    flat, columns = left.ravel(), np.arange(size * n)
+    for run in range(m - 1, 0, -1):
+        drawn = random.integers(run + 1, size=size * n, dtype=_smallest(m))
+        cells = np.multiply(drawn, size * n, dtype=np.intp)
+        cells += columns
+        sums[run] = flat.take(cells, mode="clip").reshape(size, n).sum(axis=1)
+        flat[cells] = left[run]
+    sums[0] = left[0].reshape(size, n).sum(axis=1)
+    return sums
+
+
+def _smallest(m: int) -> type[np.unsignedinteger]:
+    """A small integer type is drawn faster."""
+    return np.uint8 if m <= 256 else np.uint32
 
 
 def paired_randomisation(
@@ -86,7 +112,7 @@ def _share(
     starts = range(0, trials, size)
 
     def counted(k: int) -> Counts:
-        random = np.random.default_rng([seed, k])
+        random = np.random.Generator(np.random.SFC64([seed, k]))
         return block(min(size, trials - starts[k]), random)
 
     if jobs == 1:
