@@ -19,7 +19,7 @@ def paired_t(scores: Array) -> Array:
 
     >>> scores = np.array([[0.1, 0.3], [0.2, 0.7], [0.0, 0.8], [0.3, 0.9]])
     >>> paired_t(scores)[0, 1].round(4)
-    np.float64(0.0184)
+    np.float64(0.0246)
     """
     from scipy.special import stdtr
 

@@ -61,7 +61,7 @@ def reached_difference(
 
     >>> d = reached_difference(62, alpha=0.05, power=0.8, systems=10, variance=0.00485)
     >>> round(d, 4)
-    0.0499
+    0.0498
     """
     from scipy.optimize import brentq
 
