@@ -7,8 +7,9 @@ that a wrong label is refused while decoding, with its place.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
@@ -36,6 +37,22 @@ def load(path: str | Path, rubric: str | Path | Rubric = "helpdesk") -> Collecti
     return decode_collection(records, origin, load_rubric(rubric))
 
 
+def load_parts(
+    path: str | Path, rubric: str | Path | Rubric = "helpdesk", *, size: int = 1000
+) -> Iterator[Collection]:
+    """Read a collection part by part, `size` dialogues each: memory for one part at a time.
+
+    `-` is standard input, JSON or JSONL.
+    """
+    origin, records = read_records(Path(path))
+    known = load_rubric(rubric)
+    seen: dict[str, int] = {}
+    while part := [*islice(records, size)]:
+        yield decode_collection(part, origin, known, seen)
+    if not seen:
+        raise DataError(origin.source, "", "no dialogues", "at least one")
+
+
 def is_collection(path: str | Path) -> bool:
     """Whether the first record of a file has turns: a collection, not a run."""
     origin, records = read_records(Path(path))
@@ -44,14 +61,24 @@ def is_collection(path: str | Path) -> bool:
     raise DataError(origin.source, "", "no dialogues", "at least one")
 
 
-def decode_collection(records: Iterable[Record], origin: Origin, rubric: Rubric) -> Collection:
-    """A collection from records, checked against the rubric."""
+def decode_collection(
+    records: Iterable[Record],
+    origin: Origin,
+    rubric: Rubric,
+    seen: dict[str, int] | None = None,
+) -> Collection:
+    """A collection from records, checked against the rubric.
+
+    `seen` holds the record of each id that came before, when a file is read in parts.
+    """
     annotation_decoder = _annotation_decoder(rubric)
     ballots = _Ballots(rubric, origin)
     dialogues: list[Dialogue] = []
-    seen: dict[str, int] = {}
+    numbers: list[int] = []
+    seen = {} if seen is None else seen
     for record in records:
         number = record[0]
+        numbers.append(number)
         parts = decode_part(_RECORD, record, origin)
         for field in ("id", "turns"):
             if field not in parts:
@@ -70,7 +97,7 @@ def decode_collection(records: Iterable[Record], origin: Origin, rubric: Rubric)
     if not dialogues:
         raise DataError(origin.source, "", "no dialogues", "at least one")
     collection = Collection(dialogues, rubric, source=origin.source)
-    collection.votes = ballots.votes(collection, [*seen.values()])
+    collection.votes = ballots.votes(collection, numbers)
     collection.annotators = tuple(ballots.annotators)
     return collection
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,6 +16,7 @@ from dialeval.core.errors import DataError, shown
 from dialeval.core.files import Format, format_of, opened
 
 T = TypeVar("T")
+STANDARD_INPUT = "-"
 Record = tuple[int, bytes | msgspec.Raw]
 
 
@@ -38,7 +40,9 @@ class Origin(msgspec.Struct, frozen=True):
 
 
 def read_records(path: Path) -> tuple[Origin, Iterator[Record]]:
-    """The records of a file, numbered from 0; lines of JSONL by their line."""
+    """The records of a file, numbered from 0; lines of JSONL by their line. `-` is standard input."""
+    if str(path) == STANDARD_INPUT:
+        return _standard_input()
     format = format_of(path)
     origin = Origin(str(path), lines=format == "jsonl")
     if format == "parquet":
@@ -46,6 +50,17 @@ def read_records(path: Path) -> tuple[Origin, Iterator[Record]]:
 
         return origin, enumerate(read_parquet(path))
     return origin, _lines(path) if format == "jsonl" else _elements(path, origin)
+
+
+def _standard_input() -> tuple[Origin, Iterator[Record]]:
+    """An array if the first character opens one, else lines."""
+    stream = sys.stdin.buffer
+    head = stream.peek(4096).lstrip(b"\xef\xbb\xbf \t\r\n") if hasattr(stream, "peek") else b"["
+    if head.startswith(b"["):
+        origin = Origin("standard input")
+        return origin, _split_array(stream.read(), origin)
+    lines = ((number, line) for number, line in enumerate(stream) if line.strip())
+    return Origin("standard input", lines=True), lines
 
 
 def split_records(content: bytes, source: str, format: Format = "json") -> Iterator[Record]:
