@@ -28,10 +28,10 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 # The stamps are younger than pyproject.toml when what it asks for is installed.
-$(VENV)/run: pyproject.toml | $(BIN)/python
-	$(BIN)/pip install --quiet --editable '.[report]'
+$(VENV)/run: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[report,models]'
 	touch $@
 
-$(VENV)/dev: pyproject.toml | $(BIN)/python
-	$(BIN)/pip install --quiet --editable '.[dev]'
+$(VENV)/dev: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	touch $@

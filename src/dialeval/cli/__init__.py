@@ -14,7 +14,19 @@ from typing import Annotated
 import typer
 
 from dialeval import __version__
-from dialeval.cli import compare, evaluate, predict, quickstart, stats, topic_size, validate
+from dialeval.cli import (
+    compare,
+    crossval,
+    evaluate,
+    models,
+    predict,
+    quickstart,
+    score,
+    stats,
+    topic_size,
+    train,
+    validate,
+)
 from dialeval.core.errors import DataWarning, DialevalError
 
 app = typer.Typer(
@@ -27,10 +39,14 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("quickstart")(quickstart.command)
+app.command("score")(score.command)
 app.command("evaluate")(evaluate.command)
 app.command("compare")(compare.command)
 app.command("topic-size")(topic_size.command)
 app.command("predict")(predict.command)
+app.command("train")(train.command)
+app.command("crossval")(crossval.command)
+app.command("models")(models.command)
 app.command("validate")(validate.command)
 app.command("stats")(stats.command)
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
+
+from dialeval.core.collection import Collection
 
 _HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
 _LETTER = re.compile(r"[^\W\d_]")
@@ -23,3 +26,9 @@ def detect_language(text: str) -> str:
     if not letters:  # only links and names: these decide after all
         cleaned, letters = text, len(_LETTER.findall(text))
     return "zh" if letters and len(_HAN.findall(cleaned)) >= HAN_SHARE * letters else "en"
+
+
+def collection_language(collection: Collection) -> str:
+    """The language of most of its dialogues."""
+    languages = Counter(detect_language(dialogue.text) for dialogue in collection.dialogues)
+    return languages.most_common(1)[0][0]

@@ -40,7 +40,7 @@ class Origin(msgspec.Struct, frozen=True):
 
 
 def read_records(path: Path) -> tuple[Origin, Iterator[Record]]:
-    """The records of a file, numbered from 0; lines of JSONL by their line. `-` is standard input."""
+    """The records of a file, numbered from 0; JSONL by its lines. `-` is standard input."""
     if str(path) == STANDARD_INPUT:
         return _standard_input()
     format = format_of(path)

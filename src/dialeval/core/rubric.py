@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from functools import cached_property, lru_cache
 from importlib import resources
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -108,6 +108,15 @@ class Rubric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     def of_turns(self) -> tuple[Criterion, ...]:
         """The criteria that judge each turn."""
         return tuple(c for c in self.criteria if c.scope == "turn")
+
+    def same_form(self, other: Rubric) -> bool:
+        """Whether the other has the same speakers, criteria and labels; its texts may differ."""
+
+        def form(rubric: Rubric) -> Any:
+            criteria = [(c.id, c.scope, c.kind, c.labels) for c in rubric.criteria]
+            return rubric.speakers, criteria
+
+        return bool(form(self) == form(other))
 
     def known_at(self, path: str) -> str:
         """Which names may stand at a path of a record, in the words of an error.

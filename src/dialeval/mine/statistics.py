@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 
 from dialeval.core.collection import NO_VOTE, Collection
-from dialeval.core.language import detect_language
+from dialeval.core.language import collection_language
 
 
 class Statistics(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,9 +33,7 @@ class Statistics(msgspec.Struct, frozen=True, kw_only=True):
 
 def statistics(collection: Collection, language: str | None = None) -> Statistics:
     """Count what a collection holds. The language is the one of most dialogues, unless told."""
-    if language is None:
-        languages = Counter(detect_language(dialogue.text) for dialogue in collection.dialogues)
-        language = languages.most_common(1)[0][0]
+    language = language or collection_language(collection)
     by_characters = language == "zh"
     lengths = [
         [len(post) if by_characters else len(post.split()) for post in turn.utterances]

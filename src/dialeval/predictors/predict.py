@@ -1,17 +1,43 @@
-"""Predicting with a model by its name."""
+"""Predicting with a model by its name, or with a folder that holds a trained one."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from dialeval.core.collection import Collection
+from dialeval.core.errors import UsageError, unknown_name
 from dialeval.core.run import Run
-from dialeval.predictors.registry import get
+from dialeval.predictors.bundled import DEFAULT, KINDS, Bundled
+from dialeval.predictors.predictor import Predictor
+from dialeval.predictors.registry import get, names
+from dialeval.predictors.store import is_model, load_model
 
 
-def predict(collection: Collection, model: str) -> Run:
+def find_model(model: str | Path, language: str | None = None) -> Predictor:
+    """A predictor that is ready: bundled, a baseline, another package's, or a saved folder.
+
+    `language` is the one of the dialogues, for bundled models; detected unless told.
+    """
+    if is_model(Path(model)):
+        return load_model(Path(model))
+    name = str(model)
+    if name in (DEFAULT, *KINDS):
+        return Bundled(name, language)
+    if name not in names():
+        raise unknown_name("model", name, [DEFAULT, *names(), "a folder of `dialeval train`"])
+    kind = get(name)
+    if kind.trainable:
+        raise UsageError(f"model {name!r} must be trained first: dialeval train --model {name}")
+    return kind()
+
+
+def predict(
+    collection: Collection, model: str | Path = DEFAULT, *, language: str | None = None
+) -> Run:
     """The run of a model over all dialogues of a collection.
 
     >>> import dialeval as de
     >>> predict(de.sample("en"), "uniform").criteria
     ('A', 'S', 'E', 'nugget')
     """
-    return get(model)().predict(collection)
+    return find_model(model, language).predict(collection)

@@ -3,13 +3,28 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 
 from dialeval.core.collection import Collection
-from dialeval.core.errors import DataError
+from dialeval.core.errors import DataError, UsageError
+from dialeval.core.language import collection_language
 from dialeval.core.run import Distributions, Prediction, Run
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """What is known after an epoch of training."""
+
+    number: int
+    epochs: int
+    loss: float
+    dev: float | None = None
+    """The score of the dev collection relative to the first epoch's; lower is better."""
 
 
 class Predictor(ABC):
@@ -18,6 +33,52 @@ class Predictor(ABC):
     name: ClassVar[str]
     needs_gold: ClassVar[bool] = False
     """An oracle: it predicts from the votes of the very dialogues it is asked about."""
+    trainable: ClassVar[bool] = False
+    needs: ClassVar[str] = ""
+    """The extra that predicting needs."""
+
+    @classmethod
+    def new(cls, *, language: str | None = None, seed: int = 0, **settings: Any) -> Predictor:
+        """A predictor to be fitted, with settings of its own."""
+        del language, seed
+        for name in settings:
+            raise UsageError(f"model {cls.name!r} has no setting {name!r}")
+        return cls()
+
+    def fit(
+        self,
+        collection: Collection,
+        dev: Collection | None = None,
+        *,
+        parallel: Collection | None = None,
+        progress: Callable[[Epoch], None] | None = None,
+        checkpoint: Path | None = None,
+    ) -> Predictor:
+        """Learn from a collection with votes; with `dev`, keep what is best there. Gives itself.
+
+        `parallel` holds the same dialogues, and more, in another language. `progress` is called
+        after every epoch. Training goes on from a `checkpoint` that an interrupted one left.
+        """
+        del collection, dev, parallel, progress, checkpoint
+        raise UsageError(f"model {self.name!r} has nothing to learn")
+
+    def language_of(self, collection: Collection) -> str:
+        """The language that the model is for, or would be if it learned from this collection."""
+        return collection_language(collection)
+
+    def state(self) -> dict[str, Any]:
+        """What a saved model needs beside its arrays, as plain values."""
+        return {}
+
+    def arrays(self) -> dict[str, Any]:
+        """The arrays of a saved model."""
+        return {}
+
+    @classmethod
+    def restored(cls, state: dict[str, Any], arrays: dict[str, Any]) -> Predictor:
+        """The predictor that gave this state and these arrays."""
+        del state, arrays
+        return cls()
 
     @abstractmethod
     def predict_distributions(self, collection: Collection) -> dict[str, Distributions]:

@@ -19,6 +19,8 @@ ENTRY_POINTS = "dialeval.predictors"
 _OURS = {
     "uniform": "dialeval.predictors.baselines:Uniform",
     "popularity": "dialeval.predictors.baselines:Popularity",
+    "fast": "dialeval.predictors.recurrent:Fast",
+    "accurate": "dialeval.predictors.recurrent:Accurate",
 }
 
 

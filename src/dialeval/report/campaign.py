@@ -18,7 +18,7 @@ from dialeval.core.collection import Collection
 from dialeval.core.decode_run import load_run
 from dialeval.core.errors import DataError, DialevalError, UsageError, shown
 from dialeval.core.files import stem_of
-from dialeval.core.language import detect_language
+from dialeval.core.language import collection_language
 from dialeval.core.run import Missing, Run, align
 
 LANGUAGES = {"cn": "zh", "zh": "zh", "chinese": "zh", "en": "en", "english": "en"}
@@ -139,9 +139,7 @@ class Campaign:
 
 def gold_language(path: Path, gold: Collection) -> str:
     """The language of a collection: told by its file's name, or by its text."""
-    return language_in(stem_of(path)) or detect_language(
-        "\n".join(dialogue.text for dialogue in gold.dialogues[:100])
-    )
+    return language_in(stem_of(path)) or collection_language(gold)
 
 
 def read_campaign(

@@ -117,14 +117,14 @@ def _judged(
         if criterion.id in comparison.predicted[run]
     ]
     bars = tuple(
-        Bar(who, tuple(zip(labels, row, _colours(criterion, labels), strict=True)))
+        Bar(who, tuple(zip(labels, row, colours(criterion, labels), strict=True)))
         for who, values in sources
         if not np.isnan(row := values[item, columns]).any()
     )
     return Judged(criterion, bars)
 
 
-def _colours(criterion: Criterion, labels: Sequence[str]) -> list[str]:
+def colours(criterion: Criterion, labels: Sequence[str]) -> list[str]:
     """CSS classes: a diverging scale for labels in an order, distinct hues for others."""
     if criterion.kind == "nominal":
         return [f"n{criterion.columns.index(label) % 8}" for label in labels]
@@ -141,7 +141,7 @@ def legend(collection: Collection) -> list[tuple[str, list[tuple[str, str]]]]:
         else:
             groups = {f"{criterion.id}, {s}": own for s, own in criterion.labels.items()}
         for name, labels in groups.items():
-            pairs = [*zip(labels, _colours(criterion, labels), strict=True)]
+            pairs = [*zip(labels, colours(criterion, labels), strict=True)]
             if entries and entries[-1][1] == pairs:
                 entries[-1] = (f"{entries[-1][0]}, {name}", pairs)
             else:

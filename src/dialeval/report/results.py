@@ -12,7 +12,7 @@ import msgspec
 from dialeval.core.collection import Collection
 from dialeval.core.errors import UsageError
 from dialeval.core.files import write_text
-from dialeval.core.language import detect_language
+from dialeval.core.language import collection_language
 from dialeval.core.run import Distributions, Missing, Run, align
 from dialeval.measures.evaluate import Score, evaluate
 from dialeval.report.provenance import Provenance
@@ -83,9 +83,8 @@ def compare_language(
     found = dict.fromkeys(column for score in scores for column in score.by_dialogue)
     names = sorted(found, key=lambda column: order[column.partition(".")[0]])
     contests = [contest(column, scores, settings) for column in names]
-    if language is None:
-        language = detect_language("\n".join(d.text for d in gold.dialogues[:100]))
     related = correlations(contests, settings)
+    language = language or collection_language(gold)
     return Comparison(language, gold, predicted, contests, related)
 
 

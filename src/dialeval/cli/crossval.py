@@ -1,0 +1,83 @@
+"""`dialeval crossval`: how good is a model on dialogues that it has not seen?"""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dialeval.cli.options import JobsOption, JsonOption, RubricOption, SeedOption
+from dialeval.cli.train import LanguageOption, ParallelOption, SettingOption
+
+if TYPE_CHECKING:
+    from dialeval.measures.evaluate import Score
+
+
+def command(
+    model: Annotated[str, typer.Option("--model", help="What to train: fast, accurate.")],
+    data: Annotated[Path, typer.Option("--data", metavar="FILE", help="A collection with votes.")],
+    folds: Annotated[int, typer.Option("--folds", help="How many parts.")] = 5,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="RUN", help="Write the out-of-fold run.")
+    ] = None,
+    parallel: ParallelOption = None,
+    rubric: RubricOption = "helpdesk",
+    language: LanguageOption = None,
+    settings: SettingOption = None,
+    seed: SeedOption = 0,
+    jobs: JobsOption = 1,
+    json: JsonOption = False,
+) -> None:
+    """Cross-validate a model: fold by fold, and the means over all dialogues.
+
+    The folds depend on the dialogues' ids and the seed. With --out the predictions are kept as a
+    run, and finished folds are not done again after an interruption.
+
+    Example: dialeval crossval --model fast --data train_data_en.json --out out-of-fold.json
+    """
+    import shutil
+
+    from dialeval.cli.evaluate import print_scores
+    from dialeval.cli.output import print_json
+    from dialeval.cli.train import fingerprint, trainable
+    from dialeval.core.decode_collection import load
+    from dialeval.core.encode import save_run
+    from dialeval.core.files import format_for_writing
+    from dialeval.predictors.crossval import cross_validate
+
+    keep = None
+    if out is not None:
+        format_for_writing(out)
+        files = [data, *([parallel] if parallel else [])]
+        digest = fingerprint((model, seed, settings, folds, language), files)
+        keep = out.parent / f".{out.name}.{digest}.folds"
+    trainable(model, language, seed, settings)  # a wrong name is told before anything is read
+    found = cross_validate(
+        partial(trainable, model, language, seed, settings),
+        load(data, rubric),
+        folds=folds,
+        seed=seed,
+        parallel=load(parallel, rubric) if parallel else None,
+        jobs=jobs,
+        done=_show,
+        keep=keep,
+    )
+    if out is not None:
+        save_run(found.run, out)
+    if keep is not None:
+        shutil.rmtree(keep, ignore_errors=True)
+    if json:
+        by_fold = [score.to_json() for score in found.folds]
+        print_json({"mean": found.score.to_json(), "folds": by_fold})
+    else:
+        print_scores([found.score], f"{data}, {folds} folds")
+
+
+def _show(fold: int, score: Score) -> None:
+    """One line a fold on standard error."""
+    import sys
+
+    means = ", ".join(f"{column} {value:.4f}" for column, value in score.mean.items())
+    print(f"fold {fold + 1}: {means}", file=sys.stderr, flush=True)
