@@ -19,6 +19,7 @@ lint: $(VENV)/dev
 bench: $(VENV)/dev
 	$(BIN)/python benchmarks/evaluate.py
 	$(BIN)/python benchmarks/compare.py
+	$(BIN)/python benchmarks/score.py
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -74,6 +74,7 @@ def test_quickstart(cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         gold = de.load(tmp_path / "quickstart" / f"helpdesk-{language}.json")
         run = de.load_run(tmp_path / "quickstart/runs" / language / "uniform.json")
         assert f"{de.evaluate(run, gold).mean['nugget.jsd']:.4f}" in result.out
+    assert (tmp_path / "quickstart/scores/scores.html").is_file()
     report = (tmp_path / "quickstart/results/report.html").read_text()
     assert report.count("<svg") >= 2 * 8 * 3
 
@@ -102,13 +103,8 @@ def test_as_a_program(tmp_path: Path) -> None:
 
     assert run("--version").stdout == f"dialeval {de.__version__}\n"
     for command in (
-        "evaluate",
-        "compare",
-        "topic-size",
-        "predict",
-        "validate",
-        "stats",
-        "quickstart",
+        *("quickstart", "score", "evaluate", "compare", "topic-size", "predict", "train"),
+        *("crossval", "models", "validate", "stats"),
     ):
         assert command in run("--help").stdout
         assert "Example: dialeval" in run(command, "--help").stdout

@@ -150,11 +150,11 @@ def test_numpy_and_torch_agree() -> None:
     from dialeval.predictors.training import _Network
 
     gold = de.sample("en")
-    recipe = Recipe(name="fast", units=8, projection=8, seeds=2)
+    recipe = Recipe(name="fast", units=8, projection=8, seeds=2, cutoff=0, nominal_cutoff=0)
     heads = heads_of(gold.rubric, 19)
     features = np.random.default_rng(0).normal(size=(int(gold.offsets[-1]), 5)).astype(np.float32)
     network = _Network(5, recipe, heads, seed=3).eval()
-    ours = predict_distributions(network.exported(), heads, features, gold, cutoff=0.0)
+    ours = predict_distributions(network.exported(), heads, features, gold, recipe)
     # One padded batch of all dialogues.
     longest = int(gold.lengths.max())
     padded = np.zeros((len(gold), longest, 5), np.float32)

@@ -56,9 +56,9 @@ def command(
     page = write_results(Results(comparisons, settings, provenance), out / "results")
     if page:
         print(f"\nThe report, with pictures and significance tests: {page}")
-    data = [out / f"helpdesk-{language}.json" for language in LANGUAGES]
+    files = [out / f"helpdesk-{language}.json" for language in LANGUAGES]
     print("\nWhat people would say of the sample, without asking them (dialeval score):")
-    score(data, out=out / "scores")
+    score(files, out=out / "scores")
     print(
         f"""The collections and the runs are in {out}/. Next:
   dialeval compare {out}/runs --gold {out}/helpdesk-en.json --out results

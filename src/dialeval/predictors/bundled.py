@@ -12,16 +12,17 @@ import numpy as np
 from dialeval.core.collection import Collection
 from dialeval.core.errors import MissingExtraError, UsageError, unknown_name
 from dialeval.core.language import detect_language
+from dialeval.core.rubric import Rubric
 from dialeval.core.run import Distributions
+from dialeval.predictors.network import without_small
 from dialeval.predictors.predictor import Predictor
-from dialeval.predictors.recipe import LANGUAGES
+from dialeval.predictors.recipe import LANGUAGES, Recipe, recipe
 from dialeval.predictors.store import load_model
 
 KINDS = ("fast", "accurate")
 DEFAULT = "default"
 FAST_SHARE = 0.2
 """Of `fast` in the bundled `accurate`: the two err in different ways."""
-BLEND_CUTOFF = 0.025
 
 
 def bundled_folder(name: str = "") -> Path:
@@ -89,13 +90,15 @@ class Bundled(Predictor):
         if self.kind == "fast":
             return found
         helper = bundled_model("fast", language).predict_distributions(collection)
-        return {id: blended(values, helper[id]) for id, values in found.items()}
+        return blended(found, helper, collection.rubric, recipe("accurate", language))
 
 
-def blended(main: Distributions, helper: Distributions) -> Distributions:
-    """Mostly the first distributions, with a share of the second; small probabilities are 0."""
-    mixed = (1 - FAST_SHARE) * main + FAST_SHARE * helper
-    highest = mixed.max(axis=1, keepdims=True)
-    mixed[mixed < np.minimum(BLEND_CUTOFF, highest)] = 0
-    result: Distributions = mixed / mixed.sum(axis=1, keepdims=True)
-    return result
+def blended(
+    main: dict[str, Distributions], helper: dict[str, Distributions], rubric: Rubric, recipe: Recipe
+) -> dict[str, Distributions]:
+    """Mostly the first distributions, with a share of the second, by criterion."""
+    mixed = {}
+    for id, values in main.items():
+        both = (1 - FAST_SHARE) * values + FAST_SHARE * helper[id]
+        mixed[id] = without_small(both, recipe.cutoff_of(rubric.criterion(id)))
+    return mixed

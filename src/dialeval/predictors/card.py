@@ -36,6 +36,8 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
     scores: dict[str, dict[str, float]] = {}
     """Mean scores by column, under a heading such as "5-fold cross-validation"."""
     notes: list[str] = []
+    pictures: dict[str, str] = {}
+    """Files in the model's folder, by what they show."""
     dependencies: dict[str, str] = {}
     terms: str = "Learned from the data above; its terms apply."
 
@@ -69,6 +71,8 @@ def card_text(card: Card) -> str:
     for heading, scores in card.scores.items():
         lines += ["", f"## {heading}", "", "| measure | mean |", "| --- | ---: |"]
         lines += [f"| {column} | {value:.4f} |" for column, value in scores.items()]
+    for heading, file in card.pictures.items():
+        lines += ["", f"## {heading}", "", f"![{heading}]({file})"]
     if card.notes:
         lines += ["", "## Notes", "", *(f"- {note}" for note in card.notes)]
     used = ", ".join(f"{name} {number}" for name, number in card.dependencies.items())

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from dialeval.core.collection import Collection
 from dialeval.core.rubric import Criterion, Rubric
 from dialeval.core.run import Distributions
+from dialeval.predictors.recipe import Recipe
 
 Array = NDArray[np.float32]
 Weights = dict[str, Array]
@@ -62,7 +63,7 @@ def heads_of(rubric: Rubric, annotators: int) -> list[Head]:
 
 
 def predict_distributions(
-    weights: Weights, heads: list[Head], features: Array, collection: Collection, cutoff: float
+    weights: Weights, heads: list[Head], features: Array, collection: Collection, recipe: Recipe
 ) -> dict[str, Distributions]:
     """Distributions by criterion, items by labels; NaN for turns that are not judged."""
     predicted = {
@@ -81,7 +82,7 @@ def predict_distributions(
         pooled = _pooled(states)
         flat = states.reshape(len(states), turns.size, -1)
         for head in heads:
-            table = predicted[head.criterion.id]
+            table, cutoff = predicted[head.criterion.id], recipe.cutoff_of(head.criterion)
             if head.criterion.scope == "dialogue":
                 table[places] = _distributions(weights, head, pooled, cutoff)
                 continue
@@ -150,10 +151,18 @@ def _distributions(weights: Weights, head: Head, states: Array, cutoff: float) -
     scores = scores.reshape(*states.shape[:2], head.annotators, len(head.columns))
     scores = np.exp(scores - scores.max(axis=-1, keepdims=True))
     scores /= scores.sum(axis=-1, keepdims=True)
-    mean = scores.mean(axis=(0, 2), dtype=np.float64)
-    # The most likely label stays, however many labels there are.
-    mean[mean < np.minimum(cutoff, mean.max(axis=1, keepdims=True))] = 0
-    result: Distributions = mean / mean.sum(axis=1, keepdims=True)
+    return without_small(scores.mean(axis=(0, 2), dtype=np.float64), cutoff)
+
+
+def without_small(values: Distributions, cutoff: float) -> Distributions:
+    """Distributions whose small probabilities have become 0; the most likely label stays.
+
+    >>> without_small(np.array([[0.01, 0.49, 0.5]]), 0.02).round(2).tolist()
+    [[0.0, 0.49, 0.51]]
+    """
+    highest = values.max(axis=1, keepdims=True)
+    kept = np.where(values < np.minimum(cutoff, highest), 0, values)
+    result: Distributions = kept / kept.sum(axis=1, keepdims=True)
     return result
 
 

@@ -133,9 +133,7 @@ class Recurrent(Predictor):
         first: dict[str, float] = {}
 
         def score(weights: Weights) -> float:
-            predicted = predict_distributions(
-                weights, self.heads, features, dev, self.recipe.cutoff
-            )
+            predicted = predict_distributions(weights, self.heads, features, dev, self.recipe)
             means = evaluate(run_of(self.name, dev, predicted), dev, missing="skip").mean
             first.update({column: first.get(column, mean) for column, mean in means.items()})
             return sum(means[c] / max(first[c], 1e-9) for c in means) / len(means)
@@ -149,9 +147,7 @@ class Recurrent(Predictor):
                 f"{collection.rubric.name!r}"
             )
         features = self.features.transform(collection)
-        return predict_distributions(
-            self.weights, self.heads, features, collection, self.recipe.cutoff
-        )
+        return predict_distributions(self.weights, self.heads, features, collection, self.recipe)
 
     def arrays(self) -> dict[str, Any]:
         """The weights for storing: the projection in 8 bits, the rest in 16."""

@@ -17,7 +17,6 @@ from dialeval.predictors.card import Card, card_text
 from dialeval.predictors.predictor import Predictor
 
 FORMAT = 1
-FILES = ("model.json", "weights.npz", "CARD.md")
 
 
 class Saved(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,8 +30,13 @@ class Saved(msgspec.Struct, frozen=True, kw_only=True):
     card: Card
 
 
-def save_model(predictor: Predictor, folder: Path, card: Card) -> None:
-    """Write a model folder, whole or not at all; one that is there is replaced."""
+def save_model(
+    predictor: Predictor, folder: Path, card: Card, files: dict[str, bytes] | None = None
+) -> None:
+    """Write a model folder, whole or not at all; one that is there is replaced.
+
+    `files` are put beside the model, such as the pictures of its card.
+    """
     if folder.exists() and not is_model(folder) and (folder.is_file() or any(folder.iterdir())):
         raise UsageError(f"{folder}: there already, and not a model")
     kind = type(predictor)
@@ -51,6 +55,8 @@ def save_model(predictor: Predictor, folder: Path, card: Card) -> None:
         (beside / "model.json").write_bytes(text)
         np.savez(beside / "weights.npz", **predictor.arrays())
         (beside / "CARD.md").write_text(card_text(card))
+        for name, content in (files or {}).items():
+            (beside / name).write_bytes(content)
         if folder.exists():
             shutil.rmtree(folder)
         beside.replace(folder)

@@ -344,17 +344,23 @@ def _loss(
         own = -(chances * target.votes[at]).sum(-1).mean(-1)
         mean, gold = chances.exp().mean(-2), target.gold[at]
         soft = -(gold * (mean + 1e-6).log()).sum(-1)
-        if head.criterion.kind == "ordinal" and recipe.ordinal_distance:
+        if head.criterion.kind == "ordinal":
             distance = recipe.ordinal_distance * _ordinal_distance(mean, gold, recipe.cutoff)
         else:
             distance = ((mean - gold).square().sum(-1) + 1e-4).sqrt()
+            distance = distance + recipe.divergence * _divergence(mean, gold)
         mixed = 0.5 * own + 0.5 * soft + distance
-        if not of_turns and not recipe.ordinal_distance:
-            mixed = own
         weight = target.weight[at] * (importance[:, None] if of_turns else importance)
         scale = recipe.turn_weight if of_turns else 1.0
         loss = loss + scale * (mixed * weight).sum() / len(batch)
     return loss
+
+
+def _divergence(mean: torch.Tensor, gold: torch.Tensor) -> torch.Tensor:
+    """The Jensen-Shannon divergence, in nats."""
+    middle = ((mean + gold) / 2 + 1e-6).log()
+    of_mean, of_gold = (side * ((side + 1e-6).log() - middle) for side in (mean, gold))
+    return (of_mean + of_gold).sum(-1) / 2
 
 
 def _ordinal_distance(mean: torch.Tensor, gold: torch.Tensor, cutoff: float) -> torch.Tensor:

@@ -278,6 +278,47 @@ def power_picture(name: str, contests: Sequence[Contest]) -> Picture:
     return _drawn(name, f"Achieved significance levels by {measures}", (WIDTH, 2.6), draw)
 
 
+@dataclass(frozen=True)
+class Reliability:
+    """Means and spreads of votes, predicted and real, of many dialogues on one criterion."""
+
+    criterion: str
+    predicted: Any
+    real: Any
+    predicted_spread: Any
+    real_spread: Any
+
+
+def reliability_picture(name: str, criteria: Sequence[Reliability]) -> Picture:
+    """Dialogues in ten equal groups by their prediction: what was predicted, what people said.
+
+    Dots are expected scores, rings are spreads; on the diagonal both are right.
+    """
+
+    def grouped(x: Any, y: Any) -> tuple[list[float], list[float]]:
+        groups = np.array_split(np.argsort(x, kind="stable"), 10)
+        return [float(x[g].mean()) for g in groups], [float(y[g].mean()) for g in groups]
+
+    def draw(axes: Any) -> None:
+        low = min(float(c.predicted.min()) for c in criteria)
+        high = max(float(c.predicted_spread.max()) for c in criteria)
+        high = max(high, *(float(c.predicted.max()) for c in criteria))
+        axes.plot((low, high), (low, high), color=LINE, lw=1)
+        for place, c in enumerate(criteria):
+            colour = (ACCENT, SECOND, MUTED, TEXT)[place % 4]
+            x, y = grouped(c.predicted, c.real)
+            axes.plot(x, y, "o-", color=colour, ms=4, lw=0.9, label=c.criterion)
+            x, y = grouped(c.predicted_spread, c.real_spread)
+            axes.plot(x, y, "o", mfc=PAPER, mec=colour, ms=4)
+        axes.set_xlabel("predicted expected score (dots) and spread (rings)")
+        axes.set_ylabel("of people's votes")
+        axes.legend(labelcolor=TEXT)
+        axes.tick_params(length=0, colors=MUTED)
+
+    shown_for = ", ".join(c.criterion for c in criteria)
+    return _drawn(name, f"Predicted against real scores and spreads: {shown_for}", (WIDTH, 4), draw)
+
+
 def topic_size_picture(
     name: str, differences: Sequence[float], sizes: Sequence[int], chosen: tuple[float, int]
 ) -> Picture:
