@@ -77,6 +77,7 @@ def recipe(name: str, language: str) -> Recipe:
         layers=(0, 2, 4, 6, 7) if chinese else (2, 4, 6),
         most_words=20_000,
         dimensions=128,
+        seeds=6,
         epochs=12,
         rate=2e-3,
         input_dropout=0.3,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,28 +12,21 @@ from dialeval.core.collection import Collection
 Features = NDArray[np.float32]
 
 # Words that people use, in English and Chinese, whatever the rubric.
-_SIGNS = [
-    re.compile("|".join(map(re.escape, words)))
-    for words in (
-        ("thank", "thx", "谢"),
-        ("sorry", "apolog", "抱歉", "对不起", "不好意思"),
-        ("http", "www.", "链接", "t.cn"),
-        ("please", "hello", "dear", "您好", "亲"),
-        (
-            *("solved", "works now", "it's ok", "already", "got it"),
-            *("解决", "好了", "可以了", "知道了", "明白", "收到"),
-        ),
-        ("private", "direct message", "inbox", "私信", "私聊"),
-        ("@",),
-        ("~", "～"),
-        ("...", "…"),
-    )
-]
-_NEGATION = re.compile(
-    "|".join(("n't", " no ", "not ", "never", "still", "没", "不", "无法", "还是"))
+_SIGNS = (
+    ("thank", "thx", "谢"),
+    ("sorry", "apolog", "抱歉", "对不起", "不好意思"),
+    ("http", "www.", "链接", "t.cn"),
+    ("please", "hello", "dear", "您好", "亲"),
+    (
+        *("solved", "works now", "it's ok", "already", "got it"),
+        *("解决", "好了", "可以了", "知道了", "明白", "收到"),
+    ),
+    ("private", "direct message", "inbox", "私信", "私聊"),
+    ("@",),
+    ("~", "～"),
+    ("...", "…"),
 )
-_QUESTION, _EXCLAMATION = re.compile("[?？]"), re.compile("[!！]")
-_DIGIT = re.compile("[0-9]")
+_NEGATION = ("n't", " no ", "not ", "never", "still", "没", "不", "无法", "还是")
 USUAL_TURNS = 7
 PLACES = 14
 """The first features say only where a turn stands: they mean the same in any language."""
@@ -71,6 +63,7 @@ def _places(collection: Collection) -> Features:
 
 
 def _signs(collection: Collection, texts: Sequence[str], start: NDArray[np.intp]) -> Features:
+    # Plain searches in plain loops: faster here than regular expressions or generators.
     rows = []
     turns = (turn for dialogue in collection.dialogues for turn in dialogue.turns)
     for place, (turn, text) in enumerate(zip(turns, texts, strict=True)):
@@ -79,13 +72,13 @@ def _signs(collection: Collection, texts: Sequence[str], start: NDArray[np.intp]
             (
                 min(len(posts), 5) / 3,
                 not all(post.strip() for post in posts),
-                min(len(_QUESTION.findall(text)), 4) / 2,
+                min(sum(map(text.count, "?？")), 4) / 2,
                 text.endswith(("?", "？")),
-                min(len(_EXCLAMATION.findall(text)), 4) / 2,
-                min(len(_DIGIT.findall(text)), 12) / 6,
-                min(len(_NEGATION.findall(text)), 4) / 2,
+                min(sum(map(text.count, "!！")), 4) / 2,
+                min(sum(map(text.count, "0123456789")), 12) / 6,
+                min(sum(map(text.count, _NEGATION)), 4) / 2,
                 bool(text) and text in texts[start[place] : place],
-                *[sign.search(text) is not None for sign in _SIGNS],
+                *[any([word in text for word in words]) for words in _SIGNS],  # noqa: C419
             )
         )
     return np.array(rows, np.float32)
