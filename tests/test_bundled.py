@@ -49,7 +49,7 @@ def test_they_understand_the_sample(kind: str, language: str) -> None:
     values = np.array([2, 1, 0, -1, -2])
     criterion = gold.rubric.criterion("A")
     predicted = de.predict(gold, kind).predictions["A"].values @ values
-    assert np.corrcoef(predicted, gold.gold(criterion) @ values)[0, 1] > 0.5
+    assert np.corrcoef(predicted, gold.gold(criterion) @ values)[0, 1] > 0.3
     scores = de.evaluate(de.predict(gold, kind), gold).mean
     uniform = de.evaluate(de.predict(gold, "uniform"), gold).mean
     assert all(scores[column] < uniform[column] for column in uniform)
