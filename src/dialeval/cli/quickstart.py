@@ -28,6 +28,7 @@ def command(
     from dialeval.core.encode import save, save_run
     from dialeval.measures.evaluate import evaluate
     from dialeval.predictors.bundled import has_encoders
+    from dialeval.predictors.encoder import bundled_encoder
     from dialeval.predictors.predict import predict
     from dialeval.report.provenance import Provenance
     from dialeval.report.results import Results, compare_language
@@ -36,6 +37,9 @@ def command(
 
     settings = Settings()
     models = ("fast", "accurate") if has_encoders() else ("fast",)
+    if has_encoders():
+        for language in LANGUAGES:
+            bundled_encoder(language).remember()  # the sample is predicted and then scored
     comparisons = []
     for language, name in LANGUAGES.items():
         gold = sample(language)
