@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -124,13 +125,15 @@ def command(
         print(f"Tables: {out / 'tables'}")
 
 
-def write_results(results: Results, out: Path) -> Path | None:
+def write_results(
+    results: Results, out: Path, pictures: Sequence[str] = ("svg", "pdf")
+) -> Path | None:
     """Everything the installed extras can write; the report's path if it is among it."""
     from dialeval.cli.output import warn
     from dialeval.core.errors import MissingExtraError
 
     try:
-        return results.report(out)
+        return results.report(out, pictures)
     except MissingExtraError as error:
         warn(f"tables only: {error}")
         return None

@@ -57,7 +57,7 @@ def command(
         comparisons.append(compare_language(runs, gold, settings, language=language))
     inputs = sorted([*out.glob("*.json"), *(out / "runs").rglob("*.json")])
     provenance = Provenance.now(settings.seed, {"votes": "simulated"}, inputs)
-    page = write_results(Results(comparisons, settings, provenance), out / "results")
+    page = write_results(Results(comparisons, settings, provenance), out / "results", ["svg"])
     if page:
         print(f"\nThe report, with pictures and significance tests: {page}")
     files = [out / f"helpdesk-{language}.json" for language in LANGUAGES]

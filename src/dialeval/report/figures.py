@@ -99,11 +99,6 @@ class Picture:
         head = f'<svg role="img" aria-label="{label}" style="max-width:{points:.0f}px"'
         return svg.replace("<svg", head, 1)
 
-    def write(self, folder: Path, provenance: str) -> None:
-        """`NAME.svg` and `NAME.pdf`."""
-        for ending in ("svg", "pdf"):
-            self.write_as(folder / f"{self.name}.{ending}", provenance)
-
     def write_as(self, path: Path, provenance: str) -> None:
         """One file, SVG or PDF by its name."""
         if path.suffix == ".svg":

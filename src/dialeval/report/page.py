@@ -44,8 +44,8 @@ def render(template: str, **values: Any) -> str:
     return page
 
 
-def write_report(results: Results, folder: Path) -> Path:
-    """Write `report.html` and `figures/`; gives the page's path."""
+def write_report(results: Results, folder: Path, formats: Sequence[str]) -> Path:
+    """Write `report.html` and `figures/` in these formats; gives the page's path."""
     pictures: list[Picture] = []
     sections = [_section(results, comparison, pictures) for comparison in results.comparisons]
     page = render(
@@ -58,7 +58,9 @@ def write_report(results: Results, folder: Path) -> Path:
         provenance=results.provenance,
     )
     for picture in pictures:
-        picture.write(folder / "figures", results.provenance.line)
+        for ending in formats:
+            path = folder / "figures" / f"{picture.name}.{ending}"
+            picture.write_as(path, results.provenance.line)
     path = folder / "report.html"
     write_text(path, page)
     return path

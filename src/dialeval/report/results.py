@@ -249,12 +249,12 @@ class Results:
             write_text(base.with_name(f"{table.name}.md"), markdown)
             write_text(base.with_name(f"{table.name}.tex"), f"% {line}\n{table.to_latex()}")
 
-    def report(self, folder: str | Path) -> Path:
-        """Tables, pictures (SVG and PDF) and `report.html`; gives the page's path."""
+    def report(self, folder: str | Path, pictures: Sequence[str] = ("svg", "pdf")) -> Path:
+        """Tables, pictures in these formats and `report.html`; gives the page's path."""
         from dialeval.report.page import write_report
 
         self.write_tables(Path(folder))
-        return write_report(self, Path(folder))
+        return write_report(self, Path(folder), pictures)
 
 
 def _json(value: Any) -> str:

@@ -37,7 +37,7 @@ def scores_page(overview: Overview, model: str, files: Sequence[str], origin: Pr
         "scores.html",
         model=model,
         files=files,
-        origin=origin,
+        provenance=origin,
         overview=overview,
         languages=[(LANGUAGES.get(k, k), count) for k, count in overview.languages.most_common()],
         qualities=[
