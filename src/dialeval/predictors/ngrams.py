@@ -64,7 +64,7 @@ def hashed_ngrams(
 
     >>> where, hashes = hashed_ngrams(["abab", "b"], [2], [], 20)
     >>> where.tolist(), len(set(hashes.tolist()))
-    ([0, 0, 0, 0, 0, 1, 1], 4)
+    ([0, 0, 0, 0, 0, 1, 1], 5)
     """
     joined = "\n" + "\n".join(texts) + "\n"
     codes = np.frombuffer(joined.encode("utf-32-le", "replace"), np.uint32)
