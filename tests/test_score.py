@@ -78,7 +78,7 @@ def test_outputs_agree(cli, chats: Path, tmp_path: Path, lively: dict[str, Any])
     result = cli("score", chats, "--out", out, "--part-size", 7)
     assert result.status == 0, result.err
     assert result.err == ""
-    assert result.out == f"{out}: 30 dialogues, {sum(map(len, turns()))} turns, by default\n"
+    assert result.out == f"{out}: 30 dialogues, {sum(map(len, turns()))} turns, by accurate\n"
     assert sorted(path.name for path in out.iterdir()) == [
         "scores.csv",
         "scores.html",

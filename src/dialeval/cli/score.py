@@ -45,10 +45,12 @@ def command(
     """
     from dialeval.core.errors import UsageError
     from dialeval.core.rubric import load_rubric
+    from dialeval.predictors.bundled import DEFAULT, default_kind
 
     if csv and out is not None:
         raise UsageError("--csv and --out: choose one; --out writes CSV too")
     judged_by = load_rubric(rubric)
+    model = default_kind() if model == DEFAULT else model
     with _progress(to_files=out is not None) as advance:
         scored = _scored(files, judged_by, model, language, part_size, advance)
         if out is None:
