@@ -49,7 +49,9 @@ def test_they_understand_the_sample(kind: str, language: str) -> None:
     values = np.array([2, 1, 0, -1, -2])
     criterion = gold.rubric.criterion("A")
     predicted = de.predict(gold, kind).predictions["A"].values @ values
-    assert np.corrcoef(predicted, gold.gold(criterion) @ values)[0, 1] > 0.3
+    # English `fast` carries over least to dialogues unlike its training ones: 0.39 here.
+    least = 0.3 if (kind, language) == ("fast", "en") else 0.5
+    assert np.corrcoef(predicted, gold.gold(criterion) @ values)[0, 1] > least
     scores = de.evaluate(de.predict(gold, kind), gold).mean
     uniform = de.evaluate(de.predict(gold, "uniform"), gold).mean
     assert all(scores[column] < uniform[column] for column in uniform)
