@@ -22,6 +22,7 @@ from dialeval.cli import (
     predict,
     quickstart,
     score,
+    serve,
     stats,
     topic_size,
     train,
@@ -49,6 +50,7 @@ app.command("crossval")(crossval.command)
 app.command("models")(models.command)
 app.command("validate")(validate.command)
 app.command("stats")(stats.command)
+app.command("serve")(serve.command)
 
 
 def _version(wanted: bool) -> None:

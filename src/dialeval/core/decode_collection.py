@@ -22,7 +22,16 @@ from numpy.typing import NDArray
 from dialeval.core.collection import NO_VOTE, Collection, Votes
 from dialeval.core.dialogue import Dialogue, Turn
 from dialeval.core.errors import DataError, shown
-from dialeval.core.records import Origin, Record, check_new, decode_part, read_records, step
+from dialeval.core.files import Format
+from dialeval.core.records import (
+    Origin,
+    Record,
+    check_new,
+    decode_part,
+    read_records,
+    split_records,
+    step,
+)
 from dialeval.core.rubric import QUALITY, Criterion, Rubric, load_rubric
 
 _RECORD = msgspec.json.Decoder(dict[str, msgspec.Raw])
@@ -35,6 +44,14 @@ def load(path: str | Path, rubric: str | Path | Rubric = "helpdesk") -> Collecti
     """Read a collection, with or without votes: `.json`, `.jsonl`, either gzipped, `.parquet`."""
     origin, records = read_records(Path(path))
     return decode_collection(records, origin, load_rubric(rubric))
+
+
+def parse_collection(
+    content: bytes, rubric: Rubric, source: str, *, format: Format = "json"
+) -> Collection:
+    """A collection from bytes, such as an uploaded file; `source` names it in errors."""
+    origin = Origin(source, lines=format == "jsonl")
+    return decode_collection(split_records(content, source, format), origin, rubric)
 
 
 def load_parts(

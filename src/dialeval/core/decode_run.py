@@ -51,13 +51,16 @@ def load_run(
     """
     origin, records = read_records(Path(path))
     name = name or stem_of(Path(path))
-    return decode_run(records, origin, load_rubric(rubric), name, strict=strict)
+    run = decode_run(records, origin, load_rubric(rubric), name, strict=strict)
+    for remark in run.remarks:
+        warnings.warn(f"{origin.source}: {remark}", DataWarning, stacklevel=2)
+    return run
 
 
 def parse_run(
     content: bytes, rubric: Rubric, name: str, *, format: Format = "json", strict: bool = False
 ) -> Run:
-    """A run from bytes, such as an uploaded file."""
+    """A run from bytes, such as an uploaded file. What `load_run` warns of is in its `remarks`."""
     origin = Origin(name, lines=format == "jsonl")
     return decode_run(split_records(content, name, format), origin, rubric, name, strict=strict)
 
@@ -98,7 +101,7 @@ def decode_run(
     if not sums:
         covered = ", ".join([QUALITY, *(c.id for c in rubric.of_turns)])
         raise DataError(origin.source, "", "no predictions", f"at least one of {covered}")
-    _warn_of_sums(np.concatenate(sums), origin)
+    run.remarks = _remarks(np.concatenate(sums))
     return run
 
 
@@ -184,12 +187,11 @@ def _normalised(
     return Prediction(values / sums[:, None], lengths), sums[given]
 
 
-def _warn_of_sums(sums: NDArray[np.float64], origin: Origin) -> None:
-    off = np.abs(sums - 1)
-    if (off > SILENT_TOLERANCE).any():
-        warnings.warn(
-            f"{origin.source}: normalised {(off > SILENT_TOLERANCE).sum()} of {sums.size} "
-            f"distributions that do not sum to 1 (sums from {sums.min():.6g} to {sums.max():.6g})",
-            DataWarning,
-            stacklevel=2,
-        )
+def _remarks(sums: NDArray[np.float64]) -> tuple[str, ...]:
+    off = np.abs(sums - 1) > SILENT_TOLERANCE
+    if not off.any():
+        return ()
+    return (
+        f"normalised {off.sum()} of {sums.size} distributions that do not sum to 1 "
+        f"(sums from {sums.min():.6g} to {sums.max():.6g})",
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -45,12 +45,18 @@ def _write(path: Path, records: Iterator[dict[str, Any]], columns: dict[str, str
         return
     with writing(path) as stream:
         if format == "jsonl":
-            stream.writelines(encode(record) + b"\n" for record in records)
+            stream.writelines(lines_of(records))
         else:
             stream.write(b"[\n")
             for i, record in enumerate(records):
                 stream.write((b",\n" if i else b"") + encode(record))
             stream.write(b"\n]\n")
+
+
+def lines_of(records: Iterable[dict[str, Any]]) -> Iterator[bytes]:
+    """Records as the lines of a JSONL file."""
+    encode = msgspec.json.Encoder().encode
+    return (encode(record) + b"\n" for record in records)
 
 
 def collection_records(collection: Collection) -> Iterator[dict[str, Any]]:

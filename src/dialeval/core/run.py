@@ -49,6 +49,8 @@ class Run:
         self.origin = origin or Origin(name)
         self.records = records
         """The number of each dialogue's record in the file, where it is not its place."""
+        self.remarks: tuple[str, ...] = ()
+        """What its reader should know: nothing that makes it wrong."""
 
     def __len__(self) -> int:
         return len(self.ids)

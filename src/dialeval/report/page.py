@@ -44,10 +44,14 @@ def render(template: str, **values: Any) -> str:
     return page
 
 
-def write_report(results: Results, folder: Path, formats: Sequence[str]) -> Path:
+def write_report(
+    results: Results, folder: Path, formats: Sequence[str], *, dialogues: bool = True
+) -> Path:
     """Write `report.html` and `figures/` in these formats; gives the page's path."""
     pictures: list[Picture] = []
-    sections = [_section(results, comparison, pictures) for comparison in results.comparisons]
+    sections = [
+        _section(results, comparison, pictures, dialogues) for comparison in results.comparisons
+    ]
     page = render(
         "report.html",
         sections=sections,
@@ -66,9 +70,10 @@ def write_report(results: Results, folder: Path, formats: Sequence[str]) -> Path
     return path
 
 
-def _section(results: Results, comparison: Comparison, pictures: list[Picture]) -> dict[str, Any]:
+def _section(
+    results: Results, comparison: Comparison, pictures: list[Picture], dialogues: bool
+) -> dict[str, Any]:
     language = comparison.language
-    chosen = readings(comparison)
     return {
         "language": language,
         "title": LANGUAGES.get(language, language),
@@ -81,19 +86,24 @@ def _section(results: Results, comparison: Comparison, pictures: list[Picture]) 
             _part(results, comparison, criterion, [*contests], pictures)
             for criterion, contests in groupby(comparison.contests, key=lambda c: c.criterion)
         ],
-        "readings": [
-            (
-                "Where runs disagree most",
-                "By the spread over runs of the score relative to the mean.",
-                chosen["disagree"],
-            ),
-            (
-                "Where all fail",
-                "By the score of the best run relative to the mean of all.",
-                chosen["fail"],
-            ),
-        ],
+        "readings": _readings(comparison) if dialogues else [],
     }
+
+
+def _readings(comparison: Comparison) -> list[tuple[str, str, Any]]:
+    chosen = readings(comparison)
+    return [
+        (
+            "Where runs disagree most",
+            "By the spread over runs of the score relative to the mean.",
+            chosen["disagree"],
+        ),
+        (
+            "Where all fail",
+            "By the score of the best run relative to the mean of all.",
+            chosen["fail"],
+        ),
+    ]
 
 
 def _part(

@@ -249,12 +249,21 @@ class Results:
             write_text(base.with_name(f"{table.name}.md"), markdown)
             write_text(base.with_name(f"{table.name}.tex"), f"% {line}\n{table.to_latex()}")
 
-    def report(self, folder: str | Path, pictures: Sequence[str] = ("svg", "pdf")) -> Path:
-        """Tables, pictures in these formats and `report.html`; gives the page's path."""
+    def report(
+        self,
+        folder: str | Path,
+        pictures: Sequence[str] = ("svg", "pdf"),
+        *,
+        dialogues: bool = True,
+    ) -> Path:
+        """Tables, pictures in these formats and `report.html`; gives the page's path.
+
+        Without `dialogues` it shows no dialogue and so no vote: for votes that stay hidden.
+        """
         from dialeval.report.page import write_report
 
         self.write_tables(Path(folder))
-        return write_report(self, Path(folder), pictures)
+        return write_report(self, Path(folder), pictures, dialogues=dialogues)
 
 
 def _json(value: Any) -> str:

@@ -1,0 +1,13 @@
+"""The API, version 1: JSON over HTTP with bearer tokens."""
+
+from fastapi import APIRouter
+
+from dialeval.server.api import accounts, organising, submissions, tasks
+from dialeval.server.api.schemas import ProblemOut
+
+router = APIRouter(
+    prefix="/api/v1",
+    responses={"4XX": {"model": ProblemOut, "content": {"application/problem+json": {}}}},
+)
+for part in (tasks, accounts, submissions, organising):
+    router.include_router(part.router)

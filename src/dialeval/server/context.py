@@ -1,0 +1,26 @@
+"""What every service works with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from dialeval.server.database import Database
+from dialeval.server.scoring import Golds
+from dialeval.server.settings import Settings
+
+
+def now() -> datetime:
+    """The time, in UTC."""
+    return datetime.now(UTC)
+
+
+@dataclass
+class Context:
+    """The database, the settings, the clock, and the collections in memory."""
+
+    database: Database
+    settings: Settings
+    now: Callable[[], datetime] = now
+    golds: Golds = field(default_factory=Golds)

@@ -1,0 +1,1 @@
+"""What can be done with the server. Each function is one transaction."""
