@@ -12,7 +12,6 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
-from swagger_ui_bundle import swagger_ui_path
 
 from dialeval import __version__
 from dialeval.server import api, health, pages
@@ -54,7 +53,7 @@ def create_app(context: Context) -> FastAPI:
     app.include_router(api.router)
     app.include_router(pages.router)
     app.mount("/static", StaticFiles(packages=[("dialeval.server.pages", "static")]))
-    app.mount("/api/docs/assets", StaticFiles(directory=swagger_ui_path))
+    app.mount("/api/docs/assets", StaticFiles(packages=[("fastapi_swagger", "resources")]))
     app.state.allowed = allowed_by_endpoint(app)
     app.add_exception_handler(Problem, _on_problem)
     app.add_exception_handler(HTTPException, _on_http)

@@ -1,8 +1,12 @@
+"""The pages: rendered on the server, forms that post, a little script for what must move."""
+
 from fastapi import APIRouter
-from fastapi.responses import PlainTextResponse
 
-router = APIRouter()
+from dialeval.server.pages import organiser, public, runs, signing
+from dialeval.server.pages.rendering import problem_page
 
+__all__ = ["problem_page", "router"]
 
-def problem_page(request, problem, headers):
-    return PlainTextResponse(problem.detail, problem.status, headers)
+router = APIRouter(include_in_schema=False)
+for part in (public, signing, runs, organiser):
+    router.include_router(part.router)

@@ -190,6 +190,12 @@ def _board(comparison: Comparison, finalists: Sequence[Finalist]) -> list[dict[s
     ]
 
 
+def is_published(context: Context, task: Task) -> bool:
+    """Whether there are official results."""
+    with context.database.read() as session:
+        return latest_publication(session, task) is not None
+
+
 def published(context: Context, actor: Actor, slug: str) -> tuple[Task, Publication, list[str]]:
     """The official results of a task, and the paths of their files."""
     with context.database.read() as session:

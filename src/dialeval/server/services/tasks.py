@@ -42,6 +42,7 @@ Kind = Literal["development", "final"]
 Visibility = Literal["public", "team", "hidden"]
 KINDS: tuple[Kind, ...] = ("development", "final")
 MOST_LANGUAGES = 20
+NEEDS = "a task that everybody sees needs data and a phase first"
 
 
 @dataclass(frozen=True)
@@ -71,30 +72,55 @@ class PhaseRules:
 
 def create_task(context: Context, actor: Actor, slug: str, rubric: Rubric, rules: Rules) -> Task:
     """A task without data or phases, hidden until told otherwise."""
+    with context.database.write() as session:
+        return _created(session, context, actor, slug, rubric, rules)
+
+
+def create_with_data(
+    context: Context,
+    actor: Actor,
+    slug: str,
+    rubric: Rubric,
+    rules: Rules,
+    language: str,
+    content: bytes,
+) -> Task:
+    """A task and its data in a language: both, or nothing."""
+    collection = _checked_collection(context, content, rubric, language)
+    with context.database.write() as session:
+        task = _created(session, context, actor, slug, rubric, rules)
+        _set_collection(session, context, actor, task, language, collection, None)
+    return task
+
+
+def _created(
+    session: Session, context: Context, actor: Actor, slug: str, rubric: Rubric, rules: Rules
+) -> Task:
     if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,59}", slug):
         raise bad_request("a task's address has small letters, digits and -, at most 60")
-    with context.database.write() as session:
-        if session.scalar(select(Task.id).where(Task.slug == slug)) is not None:
-            raise Problem(409, "conflict", "there is a task of this address")
-        task = Task(
-            slug=slug,
-            title=rules.title or slug,
-            description="",
-            rubric=msgspec.json.encode(rubric).decode(),
-            time_zone="UTC",
-            visible=False,
-            rule="best",
-            best_by=columns_of(rubric)[0],
-            entries=1,
-            reference=False,
-            created_at=context.now(),
-            collections=[],
-            phases=[],
-        )
-        _apply(task, rules)
-        session.add(task)
-        session.flush()
-        record(session, context.now(), task.id, str(actor), "create the task", slug)
+    if session.scalar(select(Task.id).where(Task.slug == slug)) is not None:
+        raise Problem(409, "conflict", "there is a task of this address")
+    task = Task(
+        slug=slug,
+        title=slug,
+        description="",
+        rubric=msgspec.json.encode(rubric).decode(),
+        time_zone="UTC",
+        visible=False,
+        rule="best",
+        best_by=columns_of(rubric)[0],
+        entries=1,
+        reference=False,
+        created_at=context.now(),
+        collections=[],
+        phases=[],
+    )
+    _apply(task, rules)
+    if task.visible:
+        raise bad_request(NEEDS)
+    session.add(task)
+    session.flush()
+    record(session, context.now(), task.id, str(actor), "create the task", slug)
     return task
 
 
@@ -104,7 +130,7 @@ def change_task(context: Context, actor: Actor, slug: str, rules: Rules) -> Task
         task = task_in(session, slug, lock=True)
         _apply(task, rules)
         if task.visible and not (task.collections and task.phases):
-            raise bad_request("a task that everybody sees needs data and a phase first")
+            raise bad_request(NEEDS)
         recount_task(session, task)
         task.version += 1
         changed = ", ".join(name for name, value in vars(rules).items() if value is not None)
@@ -145,40 +171,58 @@ def put_collection(
     A replacement must be of the same dialogues, so that what was submitted still fits; the half
     stays as it is. Submissions keep their scores until they are rescored.
     """
+    with context.database.read() as session:
+        rubric = task_rubric(task_in(session, slug).rubric)
+    collection = _checked_collection(context, content, rubric, language)
+    with context.database.write() as session:
+        task = task_in(session, slug, lock=True)
+        return _set_collection(session, context, actor, task, language, collection, seed)
+
+
+def _checked_collection(
+    context: Context, content: bytes, rubric: Rubric, language: str
+) -> Collection:
     if not re.fullmatch(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})?", language):
         raise bad_request("a language is a code such as en or zh")
     content = unpacked(content, context.settings.collection_limit)
-    with context.database.read() as session:
-        rubric = task_rubric(task_in(session, slug).rubric)
     try:
         collection = parse_collection(content, rubric, "collection", format=format_of(content))
         check_votes(collection)
     except DialevalError as error:
         raise bad_file(error) from None
-    kept = packed(collection)
-    with context.database.write() as session:
-        task = task_in(session, slug, lock=True)
-        row = next((c for c in task.collections if c.language == language), None)
-        if row is None:
-            if len(task.collections) >= MOST_LANGUAGES:
-                raise bad_request(f"a task has at most {MOST_LANGUAGES} languages")
-            seed = secrets.randbits(63) if seed is None else seed
-            half = stratified_half(collection.lengths, seed)
-            row = TaskCollection(language=language, half=half, revision=0)
-            task.collections.append(row)
-        elif not _same_dialogues(collection, row, rubric):
-            raise Problem(409, "conflict", "the task has other dialogues in this language")
-        row.content, row.dialogues = kept, len(collection)
-        row.revision += 1
-        task.version += 1
-        session.flush()
-        detail = f"{language}, {len(collection)} dialogues"
-        record(session, context.now(), task.id, str(actor), "set the data", detail)
+    return collection
+
+
+def _set_collection(
+    session: Session,
+    context: Context,
+    actor: Actor,
+    task: Task,
+    language: str,
+    collection: Collection,
+    seed: int | None,
+) -> TaskCollection:
+    row = next((c for c in task.collections if c.language == language), None)
+    if row is None:
+        if len(task.collections) >= MOST_LANGUAGES:
+            raise bad_request(f"a task has at most {MOST_LANGUAGES} languages")
+        seed = secrets.randbits(63) if seed is None else seed
+        half = stratified_half(collection.lengths, seed)
+        row = TaskCollection(language=language, half=half, revision=0)
+        task.collections.append(row)
+    elif not _same_dialogues(collection, row):
+        raise Problem(409, "conflict", "the task has other dialogues in this language")
+    row.content, row.dialogues = packed(collection), len(collection)
+    row.revision += 1
+    task.version += 1
+    session.flush()
+    detail = f"{language}, {len(collection)} dialogues"
+    record(session, context.now(), task.id, str(actor), "set the data", detail)
     return row
 
 
-def _same_dialogues(collection: Collection, row: TaskCollection, rubric: Rubric) -> bool:
-    before = read_collection(row.content, rubric, "collection")
+def _same_dialogues(collection: Collection, row: TaskCollection) -> bool:
+    before = read_collection(row.content, collection.rubric, "collection")
     same_turns = [d.turns for d in before.dialogues] == [d.turns for d in collection.dialogues]
     return before.ids == collection.ids and same_turns
 
