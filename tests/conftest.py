@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -134,3 +135,48 @@ def stc3() -> Path:
     if not folder.is_dir():
         pytest.skip("the STC-3 collection is not here (DIALEVAL_STC3)")
     return folder
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """Chromium, by Playwright."""
+    from playwright.sync_api import sync_playwright
+
+    program = shutil.which("chromium") or shutil.which("google-chrome")
+    assert program, "these tests need a browser: apt-get install chromium"
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(
+            executable_path=program,
+            args=["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
+        )
+        yield launched
+        launched.close()
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Any]:
+    """A PostgreSQL cluster for all tests of this process; without PostgreSQL they fail."""
+    from servers import Cluster
+
+    cluster = Cluster()
+    try:
+        cluster.start()
+        yield cluster
+    finally:
+        cluster.remove()
+
+
+@pytest.fixture
+def postgres_url(cluster: Any) -> str:
+    """The address of a new, empty PostgreSQL database."""
+    url: str = cluster.new_database()
+    return url
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Iterator[Any]:
+    """The server's application in this process, on SQLite, with a clock that tests move."""
+    import servers
+
+    with servers.house(f"sqlite:///{tmp_path}/dialeval.sqlite") as found:
+        yield found

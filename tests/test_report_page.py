@@ -3,32 +3,14 @@
 from __future__ import annotations
 
 import json
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from browsing import HOSTILE, Watched
 from test_compare import noisy
 
 import dialeval as de
-
-HOSTILE = '<script>alert("x")</script><img src=x onerror=alert(1)>'
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright
-
-    program = shutil.which("chromium") or shutil.which("google-chrome")
-    assert program, "these tests need a browser: apt-get install chromium"
-    with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(
-            executable_path=program,
-            args=["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
-        )
-        yield launched
-        launched.close()
 
 
 @pytest.fixture(scope="module")
@@ -48,22 +30,13 @@ def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_in_a_browser(browser: Any, page_file: Path, width: int, scheme: str) -> None:
-    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
-    page = context.new_page()
-    problems: list[str] = []
-    requests: list[str] = []
-    page.on("console", lambda message: problems.append(message.text))
-    page.on("pageerror", lambda error: problems.append(str(error)))
-    page.on("request", lambda request: requests.append(request.url))
-    page.on("dialog", lambda dialog: (problems.append("a dialog"), dialog.dismiss()))
+    watched = Watched(browser, width, scheme)
+    watched.refuse_dialogs()
+    page = watched.page
     page.goto(page_file.as_uri())
-    assert problems == []
-    assert requests == [page_file.as_uri()]
-    # Nothing sticks out sideways, and the colours follow the theme.
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    watched.check()
+    assert watched.requests == [page_file.as_uri()]
     paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
-    brightness = sum(int(part) for part in paper[4:-1].split(","))
-    assert brightness > 600 if scheme == "light" else brightness < 200
     assert page.locator("figure svg").count() >= 8 * 3
     first = page.locator("figure svg").first
     assert first.get_attribute("aria-label")
@@ -74,7 +47,7 @@ def test_in_a_browser(browser: Any, page_file: Path, width: int, scheme: str) ->
     assert page.locator("script").count() == 0
     assert page.get_by_text(HOSTILE).count() > 0
     assert page.get_by_text("中文-run0").count() > 0
-    context.close()
+    watched.context.close()
 
 
 def test_in_print(browser: Any, page_file: Path, tmp_path: Path) -> None:

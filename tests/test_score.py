@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_report_page import HOSTILE, browser  # noqa: F401
+from browsing import HOSTILE, Watched
 from test_rubrics import COLLECTION, OWN
 
 import dialeval as de
@@ -317,27 +317,13 @@ def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_in_a_browser(
-    browser: Any,  # noqa: F811
-    page_file: Path,
-    width: int,
-    scheme: str,
-) -> None:
-    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
-    page = context.new_page()
-    problems: list[str] = []
-    requests: list[str] = []
-    page.on("console", lambda message: problems.append(message.text))
-    page.on("pageerror", lambda error: problems.append(str(error)))
-    page.on("request", lambda request: requests.append(request.url))
-    page.on("dialog", lambda dialog: (problems.append("a dialog"), dialog.dismiss()))
+def test_in_a_browser(browser: Any, page_file: Path, width: int, scheme: str) -> None:
+    watched = Watched(browser, width, scheme)
+    watched.refuse_dialogs()
+    page = watched.page
     page.goto(page_file.as_uri())
-    assert problems == []
-    assert requests == [page_file.as_uri()]
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
-    brightness = sum(int(part) for part in paper[4:-1].split(","))
-    assert brightness > 600 if scheme == "light" else brightness < 200
+    watched.check()
+    assert watched.requests == [page_file.as_uri()]
     # What came from data is text.
     assert page.locator("img, script, td b").count() == 0
     assert page.get_by_text(HOSTILE).count() > 0
@@ -360,10 +346,10 @@ def test_in_a_browser(
     )
     assert [place for place, height in enumerate(heights) if height] == [10]
     assert heights[10] > 60
-    context.close()
+    watched.context.close()
 
 
-def test_in_print(browser: Any, page_file: Path, tmp_path: Path) -> None:  # noqa: F811
+def test_in_print(browser: Any, page_file: Path, tmp_path: Path) -> None:
     page = browser.new_page(color_scheme="dark")
     page.goto(page_file.as_uri())
     page.emulate_media(media="print")
