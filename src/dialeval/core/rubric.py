@@ -26,7 +26,7 @@ Texts = dict[str, str]
 QUALITY = "quality"
 """The key under which the files hold all dialogue-scope criteria."""
 
-RESERVED = frozenset({"id", "turns", "annotations", "annotator", QUALITY})
+RESERVED = frozenset({"id", "turns", "annotations", "annotator", "round", QUALITY})
 MOST_LABELS = 100
 
 
