@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from dialeval.agreement.analysis import Agreement as Agreement
+    from dialeval.agreement.analysis import agreement_of as agreement_of
     from dialeval.core.collection import Collection as Collection
     from dialeval.core.decode_collection import load as load
     from dialeval.core.decode_run import load_run as load_run
@@ -31,12 +33,14 @@ if TYPE_CHECKING:
 
 # Imported when first used: `import dialeval` alone stays instant.
 _FACE = {
+    "Agreement": "agreement.analysis",
     "Collection": "core.collection",
     "DataError": "core.errors",
     "DialevalError": "core.errors",
     "Results": "report.results",
     "Run": "core.run",
     "Score": "measures.evaluate",
+    "agreement_of": "agreement.analysis",
     "compare": "report.results",
     "evaluate": "measures.evaluate",
     "load": "core.decode_collection",
@@ -48,12 +52,12 @@ _FACE = {
     "save_run": "core.encode",
 }
 
-__all__ = ["__version__", "measures", *_FACE]
+__all__ = ["__version__", "agreement", "measures", *_FACE]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "measures":
-        return import_module("dialeval.measures")
+    if name in ("agreement", "measures"):
+        return import_module(f"dialeval.{name}")
     if name in _FACE:
         return getattr(import_module(f"dialeval.{_FACE[name]}"), name)
     raise AttributeError(f"module 'dialeval' has no attribute {name!r}")
