@@ -15,6 +15,8 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from dialeval.agreement.analysis import Agreement as Agreement
     from dialeval.agreement.analysis import agreement_of as agreement_of
+    from dialeval.agreement.questions import Questionnaire as Questionnaire
+    from dialeval.agreement.questions import select_questions as select_questions
     from dialeval.core.collection import Collection as Collection
     from dialeval.core.decode_collection import load as load
     from dialeval.core.decode_run import load_run as load_run
@@ -37,6 +39,7 @@ _FACE = {
     "Collection": "core.collection",
     "DataError": "core.errors",
     "DialevalError": "core.errors",
+    "Questionnaire": "agreement.questions",
     "Results": "report.results",
     "Run": "core.run",
     "Score": "measures.evaluate",
@@ -50,6 +53,7 @@ _FACE = {
     "sample": "samples",
     "save": "core.encode",
     "save_run": "core.encode",
+    "select_questions": "agreement.questions",
 }
 
 __all__ = ["__version__", "agreement", "measures", *_FACE]

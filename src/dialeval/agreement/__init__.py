@@ -6,12 +6,14 @@ from dialeval.agreement.fleiss import fleiss_kappa
 from dialeval.agreement.gwet import gwet_ac1
 from dialeval.agreement.krippendorff import krippendorff_alpha
 from dialeval.agreement.outliers import against_rest, vote_entropy
+from dialeval.agreement.questions import Questionnaire, select_questions
 from dialeval.agreement.ratings import coded, vote_counts
 from dialeval.agreement.reading import reading
 from dialeval.agreement.shares import full_agreement, percent_agreement
 
 __all__ = [
     "Agreement",
+    "Questionnaire",
     "against_rest",
     "agreement_of",
     "coded",
@@ -23,6 +25,7 @@ __all__ = [
     "krippendorff_alpha",
     "percent_agreement",
     "reading",
+    "select_questions",
     "vote_counts",
     "vote_entropy",
 ]

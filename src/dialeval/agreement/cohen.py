@@ -93,12 +93,18 @@ def disagreement(labels: int, weights: Weights) -> Array:
 def kappas(tables: Array, weights: Weights = "none") -> Array:
     """Kappa of each table of counts in an array `(..., labels, labels)`."""
     weight = disagreement(tables.shape[-1], weights)
-    rows, columns = tables.sum(axis=-1), tables.sum(axis=-2)
-    observed = np.einsum("...ij,ij->...", tables, weight)
-    expected = np.einsum("...i,ij,...j->...", rows, weight, columns)
-    return 1 - divided(observed * rows.sum(axis=-1), expected)
+    rows, columns = margins(tables)
+    # As products with matrices: faster than sums along short axes.
+    observed = tables.reshape(*tables.shape[:-2], -1) @ weight.ravel()
+    expected = np.einsum("...j,...j->...", rows @ weight, columns)
+    return 1 - divided(observed * np.einsum("...i->...", rows), expected)
+
+
+def margins(tables: Array) -> tuple[Array, Array]:
+    """The sums of rows and of columns; einsum is faster than sum along short axes."""
+    return np.einsum("...ij->...i", tables), np.einsum("...ij->...j", tables)
 
 
 def agreements(tables: Array) -> Array:
     """The share of items on which both raters agree, of each table; NaN without items."""
-    return divided(np.einsum("...ii->...", tables), tables.sum(axis=(-1, -2)))
+    return divided(np.einsum("...ii->...", tables), np.einsum("...ij->...", tables))

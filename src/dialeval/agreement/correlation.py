@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from dialeval.agreement.cohen import margins
 from dialeval.agreement.ratings import Array, divided
 
 
@@ -29,7 +30,8 @@ def spearmans(tables: Array) -> Array:
     >>> float(spearmans(np.array([[2.0, 1.0], [0.0, 3.0]])).round(3))
     0.707
     """
-    return _correlation(tables, _ranks(tables.sum(axis=-1)), _ranks(tables.sum(axis=-2)))
+    rows, columns = margins(tables)
+    return _correlation(tables, _ranks(rows), _ranks(columns))
 
 
 def _ranks(margins: Array) -> Array:
@@ -39,11 +41,12 @@ def _ranks(margins: Array) -> Array:
 
 def _correlation(tables: Array, x: Array, y: Array) -> Array:
     """Of what the labels count in rows (x) and in columns (y), both `(..., labels)`."""
-    rows, columns = tables.sum(axis=-1), tables.sum(axis=-2)
-    total = rows.sum(axis=-1)[..., None]
-    x = x - divided((rows * x).sum(axis=-1, keepdims=True), total)
-    y = y - divided((columns * y).sum(axis=-1, keepdims=True), total)
-    one_label = ((rows > 0).sum(axis=-1) < 2) | ((columns > 0).sum(axis=-1) < 2)
-    spread = np.sqrt((rows * x**2).sum(axis=-1) * (columns * y**2).sum(axis=-1))
-    together = np.einsum("...i,...ij,...j->...", x, tables, y)
+    rows, columns = margins(tables)
+    total = np.einsum("...i->...", rows)
+    x = x - divided(np.einsum("...i,...i->...", rows, x), total)[..., None]
+    y = y - divided(np.einsum("...i,...i->...", columns, y), total)[..., None]
+    one_label = (rows.max(axis=-1) == total) | (columns.max(axis=-1) == total)
+    variance = np.einsum("...i,...i,...i->...", rows, x, x)
+    spread = np.sqrt(variance * np.einsum("...i,...i,...i->...", columns, y, y))
+    together = np.einsum("...i,...i->...", np.einsum("...ij,...j->...i", tables, y), x)
     return divided(together, np.where(one_label, 0.0, spread))

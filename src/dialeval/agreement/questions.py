@@ -19,7 +19,6 @@ from dialeval.agreement.analysis import Agreement, Coefficient, PartAgreement, a
 from dialeval.agreement.bootstrap import interval
 from dialeval.agreement.cohen import kappas
 from dialeval.agreement.ratings import Array, divided
-from dialeval.agreement.reading import ONE_SIDED
 from dialeval.core.collection import Collection
 from dialeval.core.errors import DataError, UsageError, unknown_name
 from dialeval.core.rubric import Rubric
@@ -86,7 +85,7 @@ class Questionnaire:
                 f"no question has a kappa of {self.threshold:g} or more, so no form is left: "
                 "set a lower threshold or write new questions"
             )
-        return msgspec.structs.replace(rubric, criteria=kept)
+        return msgspec.structs.replace(rubric, name=f"{rubric.name}-next", criteria=kept)
 
 
 def select_questions(
@@ -187,7 +186,7 @@ def _verdict(
     if found.paradox and not keep:
         place = int(found.seen.shares.argmax())
         share, label = float(found.seen.shares[place]), found.part.labels[place]
-        reason += f"; but votes are one-sided ({share:.0%} {label}, from {ONE_SIDED:.0%} on), "
+        reason += f"; but votes are one-sided ({share:.0%} {label}), "
         reason += f"{found.seen.percent:.0%} agree and AC1 is "
         reason += f"{found.coefficients['ac1'].value:.3f}"
         keep = spare_one_sided

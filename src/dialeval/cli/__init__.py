@@ -21,6 +21,7 @@ from dialeval.cli import (
     evaluate,
     models,
     predict,
+    questionnaire,
     quickstart,
     score,
     stats,
@@ -45,6 +46,7 @@ app.command("evaluate")(evaluate.command)
 app.command("compare")(compare.command)
 app.command("topic-size")(topic_size.command)
 app.command("agreement")(agreement.command)
+app.command("questionnaire")(questionnaire.command)
 app.command("predict")(predict.command)
 app.command("train")(train.command)
 app.command("crossval")(crossval.command)

@@ -19,6 +19,15 @@ from dialeval.cli.options import (
 if TYPE_CHECKING:
     from dialeval.agreement.analysis import Agreement, PartAgreement
 
+HEADS = {
+    "alpha": "alpha",
+    "alpha_ordinal": "ord.",
+    "ac1": "AC1",
+    "cohen": "Cohen",
+    "cohen_quadratic": "quad.",
+    "pearson": "r",
+    "spearman": "rho",
+}
 FEW_PAIRS = 6
 """Up to this many pairs of raters are printed each."""
 MOST_ITEMS = 3
@@ -87,18 +96,22 @@ def print_agreement(found: Agreement) -> None:
     named = "" if found.collection.named else " (by place: the file names none)"
     title = f"Agreement in {found.collection.source}: {raters} raters{named}"
     rows = [_overview(part) for part in found.parts]
-    columns = ["criterion", "percent", "all agree", "Fleiss", "95% interval", "reading"]
+    columns = ["criterion", "agree", "full", "Fleiss", "95% interval", "reading"]
     print_table(title, columns, rows, numbers=(1, 2, 3, 4))
-    others = ["alpha", "alpha_ordinal", "ac1", "cohen", "cohen_quadratic", "pearson", "spearman"]
-    heads = ["alpha", "ord.", "AC1", "Cohen", "quad.", "r", "rho"]
-    rows = [[part.title, *(_value(part, name) for name in others)] for part in found.parts]
+    heads = {name: head for name, head in HEADS.items() if _occurs(found, name)}
+    rows = [[part.title, *(_value(part, name) for name in heads)] for part in found.parts]
     title = "Krippendorff's alpha (nominal, ordinal), Gwet's AC1, and means over pairs of raters: "
     title += "Cohen's kappa (plain, quadratic), Pearson's r, Spearman's rho"
-    print_table(title, ["criterion", *heads], rows, numbers=range(1, len(heads) + 1))
+    columns = ["criterion", *heads.values()]
+    print_table(title, columns, rows, numbers=range(1, len(columns)))
     _print_pairs(found)
     _print_own(found)
     _print_apart(found)
     _print_notes(found)
+
+
+def _occurs(found: Agreement, name: str) -> bool:
+    return any(name in part.coefficients for part in found.parts)
 
 
 def _overview(part: PartAgreement) -> list[str]:
@@ -109,8 +122,8 @@ def _overview(part: PartAgreement) -> list[str]:
     low, high = kappa.interval
     return [
         part.title,
-        _value(part, "percent"),
-        f"{full:,} of {of:,}",
+        "–" if (percent := part.coefficients["percent"].value) != percent else f"{percent:.0%}",
+        f"{full:,}/{of:,}",
         _value(part, "fleiss"),
         f"{low:.3f} .. {high:.3f}" if low == low else "–",
         reading(kappa.value),
@@ -168,6 +181,8 @@ def _print_own(found: Agreement) -> None:
 
 def _print_apart(found: Agreement) -> None:
     """Raters who stand out, and the items whose votes are most divided."""
+    import numpy as np
+
     from dialeval.cli.output import print_table
     from dialeval.report.agreement import divided_table
 
@@ -180,9 +195,17 @@ def _print_apart(found: Agreement) -> None:
     if rows:
         columns = ["criterion", "rater", "kappa with rest", ""]
         print_table("Raters who stand out", columns, rows, numbers=(2,))
-    table = divided_table(found, MOST_ITEMS)
-    names = [column.name for column in table.columns]
-    print_table(f"{table.title}, by entropy", names, table.cells, numbers=table.numbers)
+    items: dict[str, list[str]] = {}
+    for title, dialogue, turn, entropy, _ in divided_table(found, MOST_ITEMS).rows:
+        where = f"{dialogue} turn {turn}" if turn else dialogue
+        items.setdefault(title, []).append(f"{where} ({entropy:.2f})")
+    rows = [
+        [title, f"{float(np.nanmean(found[title].entropy)):.3f}", ", ".join(divided)]
+        for title, divided in items.items()
+    ]
+    if rows:
+        columns = ["criterion", "mean", "most divided"]
+        print_table("Entropy of an item's votes, 0 to 1", columns, rows, numbers=(1,))
 
 
 def _print_notes(found: Agreement) -> None:

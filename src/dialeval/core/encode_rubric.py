@@ -34,7 +34,7 @@ def _said(struct: msgspec.Struct) -> dict[str, Any]:
     said: dict[str, Any] = {
         field.name: values[field.name]
         for field in msgspec.structs.fields(struct)
-        if field.default is msgspec.NODEFAULT or values[field.name]
+        if field.required or values[field.name]
     }
     return said
 

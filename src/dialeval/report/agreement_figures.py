@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dialeval.agreement.analysis import PartAgreement
+from dialeval.agreement.analysis import NAMES, PartAgreement
 from dialeval.agreement.reading import LEVELS
 from dialeval.report.figures import (
     ACCENT,
@@ -30,31 +30,37 @@ WRITTEN = 10
 BINS = 20
 
 
-def kappa_picture(name: str, parts: Sequence[PartAgreement]) -> Picture:
-    """Fleiss' kappa with its interval (dots) and AC1 (rings), on the scale of Table 7."""
+def kappa_picture(
+    name: str,
+    parts: Sequence[PartAgreement],
+    coefficient: str = "fleiss",
+    threshold: float | None = None,
+) -> Picture:
+    """A kappa with its interval (dots) and AC1 (rings), on the scale of the readings."""
     shown = parts[::-1]
+    chosen = [part.coefficients[coefficient] for part in shown]
 
     def draw(axes: Any) -> None:
         for bound, _ in LEVELS[:-1]:
             axes.axvline(bound, color=LINE, lw=0.8, ls=(0, (2, 2)), zorder=0)
         axes.axvline(0, color=MUTED, lw=0.8, zorder=0)
-        for place, part in enumerate(shown):
-            kappa, ac1 = part.coefficients["fleiss"], part.coefficients["ac1"]
-            axes.plot(ac1.value, place, "o", mfc=PAPER, mec=SECOND, ms=5)
+        if threshold is not None:
+            axes.axvline(threshold, color=SECOND, lw=1, zorder=0)
+        for place, (part, kappa) in enumerate(zip(shown, chosen, strict=True)):
+            axes.plot(part.coefficients["ac1"].value, place, "o", mfc=PAPER, mec=SECOND, ms=5)
             axes.plot(kappa.interval, (place, place), color=ACCENT, lw=1.6)
             axes.plot(kappa.value, place, "o", color=ACCENT, ms=5)
         axes.set_yticks(range(len(shown)), [short(part.title) for part in shown])
         axes.set_ylim(-0.6, len(shown) - 0.4)
-        known = [c.value for p in shown for c in (p.coefficients["fleiss"], p.coefficients["ac1"])]
-        lows = [part.coefficients["fleiss"].interval[0] for part in shown]
-        lowest = min((value for value in (*known, *lows) if value == value), default=0.0)
-        axes.set_xlim(min(0.0, lowest) - 0.03, 1.03)
-        axes.set_xlabel("Fleiss' kappa (dots), AC1 (rings)")
+        ends = [end for kappa in chosen for end in (kappa.value, kappa.interval[0])]
+        ends += [part.coefficients["ac1"].value for part in shown]
+        axes.set_xlim(min([0.0, *(end for end in ends if end == end)]) - 0.03, 1.03)
+        axes.set_xlabel(f"{NAMES[coefficient]} (dots), AC1 (rings)")
         axes.tick_params(length=0)
         axes.spines["left"].set_visible(False)
 
-    description = "Fleiss' kappa of " + ", ".join(
-        f"{part.title} {part.coefficients['fleiss'].value:.2f}" for part in parts
+    description = f"{NAMES[coefficient]}: " + ", ".join(
+        f"{part.title} {part.coefficients[coefficient].value:.2f}" for part in parts
     )
     left = room([short(part.title) for part in shown])
     return drawn(name, description, (WIDTH, 0.65 + 0.25 * len(shown)), draw, left=left)
@@ -113,7 +119,7 @@ def raters_picture(name: str, part: PartAgreement) -> Picture:
 
     def draw(axes: Any) -> None:
         middle = float(np.nanmedian(kappa))
-        axes.axvline(middle, color=LINE, lw=1)
+        axes.axvline(middle, color=MUTED, lw=1)
         for place, rater in enumerate(chosen):
             colour = SECOND if part.apart(rater) else ACCENT
             axes.plot(float(kappa[rater]), place, "o", color=colour, ms=4.5)

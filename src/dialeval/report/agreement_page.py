@@ -48,13 +48,13 @@ def agreement_page(found: Agreement, provenance: Provenance) -> str:
         resamples=found.resamples,
         overview=overview_table(found),
         picture=kappa_picture("kappa", whole).inline(),
-        levels=_levels(),
+        levels=levels(),
         most_raters=MOST_RATERS,
         parts=[_part(part, found) for part in whole],
     )
 
 
-def _levels() -> list[tuple[str, str]]:
+def levels() -> list[tuple[str, str]]:
     """The words for kappa and the range of each."""
     words = [word for _, word in LEVELS]
     bounds = [f".{100 * bound:.0f}" for bound, _ in LEVELS[:-1]]
