@@ -95,7 +95,7 @@ def kappas(tables: Array, weights: Weights = "none") -> Array:
     weight = disagreement(tables.shape[-1], weights)
     rows, columns = margins(tables)
     # As products with matrices: faster than sums along short axes.
-    observed = tables.reshape(*tables.shape[:-2], -1) @ weight.ravel()
+    observed = tables.reshape(*tables.shape[:-2], weight.size) @ weight.ravel()
     expected = np.einsum("...j,...j->...", rows @ weight, columns)
     return 1 - divided(observed * np.einsum("...i->...", rows), expected)
 

@@ -45,7 +45,8 @@ def coded(
                 known = ", ".join(map(str, labels))
                 raise UsageError(f"found a vote for {shown(value)}, expected one of {known}")
     codes = [[NO_VOTE if value is None else place[value] for value in row] for row in table]
-    return np.array(codes, np.intp).reshape(len(table), -1), tuple(labels)
+    width = len(table[0]) if table else 0
+    return np.array(codes, np.intp).reshape(len(table), width), tuple(labels)
 
 
 def vote_counts(codes: Codes, labels: int) -> NDArray[np.int64]:

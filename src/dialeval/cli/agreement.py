@@ -30,7 +30,7 @@ HEADS = {
 }
 FEW_PAIRS = 6
 """Up to this many pairs of raters are printed each."""
-MOST_ITEMS = 3
+MOST_ITEMS = 2
 """How many divided items are printed a criterion."""
 
 

@@ -125,7 +125,8 @@ class Rubric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         'one of A, S, E'
         """
         for criterion in self.criteria:
-            if re.search(rf"\.{re.escape(criterion.id)}(\[\d+\])?$", path):
+            id = re.escape(criterion.id)
+            if re.search(rf'(\.{id}|\["{id}"\])(\[\d+\])?$', path):
                 return "one of " + ", ".join(criterion.columns)
         return "one of " + ", ".join(c.id for c in self.of_dialogues)
 

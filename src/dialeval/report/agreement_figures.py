@@ -118,8 +118,9 @@ def raters_picture(name: str, part: PartAgreement) -> Picture:
     chosen = sorted(_chosen(part), key=lambda rater: float(kappa[rater]))
 
     def draw(axes: Any) -> None:
-        middle = float(np.nanmedian(kappa))
-        axes.axvline(middle, color=MUTED, lw=1)
+        known = kappa[~np.isnan(kappa)]
+        if known.size:
+            axes.axvline(float(np.median(known)), color=MUTED, lw=1)
         for place, rater in enumerate(chosen):
             colour = SECOND if part.apart(rater) else ACCENT
             axes.plot(float(kappa[rater]), place, "o", color=colour, ms=4.5)
@@ -154,6 +155,6 @@ def entropy_picture(name: str, part: PartAgreement) -> Picture:
 
 def _chosen(part: PartAgreement) -> list[int]:
     """The raters that are drawn: all with votes, or those who agree least."""
-    voted = np.flatnonzero(~np.isnan(part.rest.kappa))
+    voted = np.flatnonzero(part.rest.items)
     worst = voted[np.argsort(part.rest.kappa[voted], kind="stable")][:MOST_RATERS]
     return sorted(worst.tolist())

@@ -18,7 +18,10 @@ from dialeval.report.agreement_figures import kappa_picture
 from dialeval.report.agreement_page import levels
 from dialeval.report.page import render
 from dialeval.report.provenance import Provenance
-from dialeval.report.tables import Column, Table, json_text
+from dialeval.report.tables import Column, Table, json_text, shown
+
+MOST_TABLES = 10
+"""Up to this many pairs of raters have their tables on the page."""
 
 
 @dataclass(frozen=True)
@@ -198,7 +201,30 @@ def questionnaire_page(found: Questionnaire, provenance: Provenance) -> str:
         sides=side_by_side(found),
         averages=group_table(found),
         pairs=pooled_table(found),
+        tables=_tables(found),
     )
+
+
+def _tables(found: Questionnaire) -> list[tuple[str, list[dict[str, Any]]]]:
+    """The tables of pairs of raters by questionnaire, where these are few enough to show."""
+    return [
+        (
+            group.name,
+            [
+                {
+                    "first": first,
+                    "second": second,
+                    "kappa": shown(kappa, "effect"),
+                    "labels": labels,
+                    "rows": [*zip(labels, table.astype(int).tolist(), strict=True)],
+                }
+                for (first, second), (table, kappa) in group.pooled.items()
+            ],
+        )
+        for group in found.groups
+        if 0 < len(group.pooled) <= MOST_TABLES
+        for labels in [found.agreement[group.questions[0]].part.labels]
+    ]
 
 
 def _json(one: Coefficient) -> dict[str, Any]:
