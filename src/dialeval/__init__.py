@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from dialeval.agreement.analysis import Agreement as Agreement
     from dialeval.agreement.analysis import agreement_of as agreement_of
+    from dialeval.agreement.findings import Agreement as Agreement
     from dialeval.agreement.questions import Questionnaire as Questionnaire
     from dialeval.agreement.questions import select_questions as select_questions
     from dialeval.core.collection import Collection as Collection
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 # Imported when first used: `import dialeval` alone stays instant.
 _FACE = {
-    "Agreement": "agreement.analysis",
+    "Agreement": "agreement.findings",
     "Collection": "core.collection",
     "DataError": "core.errors",
     "DialevalError": "core.errors",

@@ -1,7 +1,8 @@
 """How far people's votes agree: coefficients, who and what stands out, which questions to keep."""
 
-from dialeval.agreement.analysis import Agreement, agreement_of
+from dialeval.agreement.analysis import agreement_of
 from dialeval.agreement.cohen import cohen_kappa, cohen_table
+from dialeval.agreement.findings import Agreement
 from dialeval.agreement.fleiss import fleiss_kappa
 from dialeval.agreement.gwet import gwet_ac1
 from dialeval.agreement.krippendorff import krippendorff_alpha

@@ -46,7 +46,6 @@ def against_rest(codes: Codes, labels: int, values: Array | None = None) -> Agai
     raters = codes.shape[1]
     items = np.zeros(raters, np.intp)
     percent, kappa, bias = (np.full(raters, np.nan) for _ in range(3))
-    scale = np.arange(labels, dtype=np.float64) if values is None else values
     for rater in range(raters):
         shared = np.flatnonzero((codes[:, rater] >= 0) & (votes > 1))
         items[rater] = shared.size
@@ -61,7 +60,7 @@ def against_rest(codes: Codes, labels: int, values: Array | None = None) -> Agai
         chance = float(shares @ rest.mean(axis=0))
         kappa[rater] = divided(percent[rater] - chance, np.asarray(1 - chance))
         if values is not None:
-            bias[rater] = (scale[own] - rest @ scale).mean()
+            bias[rater] = (values[own] - rest @ values).mean()
     return AgainstRest(items, percent, kappa, bias)
 
 

@@ -15,9 +15,10 @@ from itertools import combinations
 import msgspec
 import numpy as np
 
-from dialeval.agreement.analysis import Agreement, Coefficient, PartAgreement, agreement_of
+from dialeval.agreement.analysis import agreement_of
 from dialeval.agreement.bootstrap import interval
 from dialeval.agreement.cohen import kappas
+from dialeval.agreement.findings import Agreement, Coefficient, PartAgreement
 from dialeval.agreement.ratings import Array, divided
 from dialeval.core.collection import Collection
 from dialeval.core.errors import DataError, UsageError, unknown_name

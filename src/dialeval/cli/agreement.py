@@ -17,7 +17,7 @@ from dialeval.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from dialeval.agreement.analysis import Agreement, PartAgreement
+    from dialeval.agreement.findings import Agreement, PartAgreement
 
 HEADS = {
     "alpha": "alpha",

@@ -129,7 +129,7 @@ def _groups(given: list[str] | None) -> dict[str, list[str]] | None:
 
 def print_questionnaire(found: Questionnaire) -> None:
     """The tables for people."""
-    from dialeval.agreement.analysis import NAMES
+    from dialeval.agreement.findings import NAMES
     from dialeval.cli.output import print_table
     from dialeval.report.questionnaire import group_table, question_table
     from dialeval.report.tables import shown

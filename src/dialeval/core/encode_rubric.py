@@ -14,9 +14,8 @@ def rubric_toml(rubric: Rubric) -> str:
     """A rubric as TOML: what it says of itself, then a table a criterion.
 
     >>> from dialeval.core.rubric import load_rubric
-    >>> print(rubric_toml(load_rubric("helpdesk"))[:47])
-    name = "helpdesk"
-    speakers = ["customer", "helpde
+    >>> rubric_toml(load_rubric("helpdesk")).splitlines()[1]
+    'speakers = ["customer", "helpdesk"]'
     """
     fields = _said(rubric)
     criteria = [_said(criterion) for criterion in rubric.criteria]

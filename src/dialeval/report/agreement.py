@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from dialeval.agreement.analysis import KAPPAS, NAMES, Agreement, PartAgreement
 from dialeval.agreement.cohen import agreements, kappas
+from dialeval.agreement.findings import KAPPAS, NAMES, Agreement, PartAgreement
 from dialeval.agreement.reading import reading
 from dialeval.core.collection import Collection
 from dialeval.core.files import write_text

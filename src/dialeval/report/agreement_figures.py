@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dialeval.agreement.analysis import NAMES, PartAgreement
+from dialeval.agreement.findings import NAMES, PartAgreement
 from dialeval.agreement.reading import LEVELS
 from dialeval.report.figures import (
     ACCENT,

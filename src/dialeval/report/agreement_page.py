@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dialeval.agreement.analysis import Agreement, PartAgreement
+from dialeval.agreement.findings import Agreement, PartAgreement
 from dialeval.agreement.reading import LEVELS, reading
 from dialeval.core.collection import Collection
 from dialeval.core.dialogue import Turn

@@ -8,7 +8,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from dialeval.agreement.analysis import NAMES, Coefficient
+from dialeval.agreement.findings import NAMES, Coefficient
 from dialeval.agreement.questions import Questionnaire
 from dialeval.agreement.reading import reading
 from dialeval.core.encode_rubric import rubric_toml
