@@ -14,6 +14,7 @@ from dialeval.server.context import Context
 from dialeval.server.problems import Problem, bad_request
 from dialeval.server.secrets import form_key
 from dialeval.server.services.accounts import actor_of_session, actor_of_token
+from dialeval.server.services.annotation.projects import actor_of_link
 
 SESSION_COOKIE = "__Host-dialeval-session"
 VISITOR_COOKIE = "__Host-dialeval-visitor"
@@ -23,6 +24,7 @@ ANY: frozenset[str] = frozenset({"anyone", "team", "organiser"})
 MEMBER = frozenset({"team", "organiser"})
 TEAM = frozenset({"team"})
 ORGANISER = frozenset({"organiser"})
+ANNOTATOR = frozenset({"annotator"})
 
 API = "/api/v1"
 ROUTES: dict[str, frozenset[str]] = {
@@ -61,6 +63,16 @@ ROUTES: dict[str, frozenset[str]] = {
     "POST /organiser/tasks/{task}/publish": ORGANISER,
     "GET /organiser/tasks/{task}/export": ORGANISER,
     "POST /organiser/runs/{submission}": ORGANISER,
+    "GET /annotate/{link}": ANY,
+    "GET /organiser/projects/{project}": ORGANISER,
+    "POST /organiser/projects/{project}": ORGANISER,
+    "GET /organiser/new-project": ORGANISER,
+    "POST /organiser/new-project": ORGANISER,
+    "POST /organiser/projects/{project}/annotators": ORGANISER,
+    "POST /organiser/projects/{project}/revoke": ORGANISER,
+    "POST /organiser/projects/{project}/freeze": ORGANISER,
+    "GET /organiser/projects/{project}/votes.{format}": ORGANISER,
+    "GET /organiser/projects/{project}/agreement": ORGANISER,
     "GET /healthz": ANY,
     "GET /readyz": ANY,
     "GET /api/docs": ANY,
@@ -97,6 +109,21 @@ ROUTES: dict[str, frozenset[str]] = {
     f"POST {API}/submissions/{{submission}}/withdraw": TEAM,
     f"POST {API}/submissions/{{submission}}/disqualify": ORGANISER,
     f"POST {API}/submissions/{{submission}}/reinstate": ORGANISER,
+    f"GET {API}/projects": ORGANISER,
+    f"POST {API}/projects/{{project}}": ORGANISER,
+    f"GET {API}/projects/{{project}}": ORGANISER,
+    f"PATCH {API}/projects/{{project}}": ORGANISER,
+    f"POST {API}/projects/{{project}}/annotators": ORGANISER,
+    f"DELETE {API}/projects/{{project}}/annotators/{{pseudonym}}": ORGANISER,
+    f"GET {API}/projects/{{project}}/votes": ORGANISER,
+    f"GET {API}/projects/{{project}}/agreement": ORGANISER,
+    f"POST {API}/projects/{{project}}/freeze": ORGANISER,
+    f"GET {API}/annotation": ANNOTATOR,
+    f"POST {API}/annotation/item": ANNOTATOR,
+    f"PUT {API}/annotation/items/{{item}}/votes": ANNOTATOR,
+    f"PUT {API}/annotation/items/{{item}}/comment": ANNOTATOR,
+    f"POST {API}/annotation/items/{{item}}/finish": ANNOTATOR,
+    f"POST {API}/annotation/items/{{item}}/skip": ANNOTATOR,
 }
 
 
@@ -138,7 +165,11 @@ def _bearer(context: Context, request: Request) -> Actor:
     if header is None:
         return ANYONE
     scheme, _, token = header.partition(" ")
-    actor = actor_of_token(context, token.strip()) if scheme.lower() == "bearer" else ANYONE
+    if scheme.lower() != "bearer":
+        raise Problem(401, "sign-in", "the token is not right")
+    actor = actor_of_token(context, token.strip())
+    if actor is ANYONE:
+        actor = actor_of_link(context, token.strip())
     if actor is ANYONE:
         raise Problem(401, "sign-in", "the token is not right")
     return actor

@@ -6,7 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from dialeval.core.collection import Collection
 from dialeval.server.database import Database
+from dialeval.server.kept import Kept
 from dialeval.server.scoring import Golds
 from dialeval.server.settings import Settings
 
@@ -24,3 +26,5 @@ class Context:
     settings: Settings
     now: Callable[[], datetime] = now
     golds: Golds = field(default_factory=Golds)
+    collections: Kept[tuple[int, bool], Collection] = field(default_factory=Kept)
+    """The dialogues of annotation projects and of their practice."""

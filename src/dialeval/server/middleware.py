@@ -111,9 +111,10 @@ class AccessLog:
 
 
 def _logged_path(scope: Scope) -> str:
-    """The path, but an invitation's secret stays out of the log."""
+    """The path, but the secret of a link stays out of the log."""
     path: str = scope["path"]
-    return "/join/..." if path.startswith("/join/") else path
+    kind = next((k for k in ("/join/", "/annotate/") if path.startswith(k)), None)
+    return f"{kind}..." if kind else path
 
 
 class JsonLines(logging.Formatter):

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import gzip
 import re
-import threading
 import zlib
-from collections import OrderedDict
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,12 +20,11 @@ from dialeval.core.rubric import Rubric, parse_rubric
 from dialeval.core.run import Run
 from dialeval.measures.evaluate import evaluate
 from dialeval.measures.registry import measures_for
+from dialeval.server.kept import Kept
 from dialeval.server.problems import Problem, bad_file
 from dialeval.server.tables import TaskCollection
 
 DEPTH = 32
-KEPT = 32
-"""How many collections a process keeps in memory."""
 NOT_BRACKETS = bytes(set(range(256)) - set(b'[]{}"'))
 ONE_KIND = bytes.maketrans(b"{}", b"[]")
 
@@ -50,20 +47,16 @@ class Golds:
     """The collections in memory, read once and kept until they change."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[int, int], Gold] = OrderedDict()
-        self._lock = threading.Lock()
+        self._kept: Kept[tuple[int, int], Gold] = Kept()
 
     def get(self, row: TaskCollection, rubric: Rubric) -> Gold:
         """The gold of a row; its content is fetched only if it is not kept."""
-        with self._lock:
-            key = (row.id, row.revision)
-            if key not in self._kept:
-                collection = read_collection(row.content, rubric, "the task's data")
-                self._kept[key] = Gold(collection, np.array(row.half, np.intp))
-                while len(self._kept) > KEPT:
-                    self._kept.popitem(last=False)
-            self._kept.move_to_end(key)
-            return self._kept[key]
+
+        def read() -> Gold:
+            collection = read_collection(row.content, rubric, "the task's data")
+            return Gold(collection, np.array(row.half, np.intp))
+
+        return self._kept.get((row.id, row.revision), read)
 
 
 def task_rubric(text: str) -> Rubric:
@@ -138,8 +131,8 @@ def packed(collection: Collection) -> bytes:
     return gzip.compress(b"".join(lines_of(collection_records(collection))))
 
 
-def check_votes(collection: Collection) -> None:
-    """A task needs votes on everything its rubric judges."""
+def check_votes(collection: Collection, least: int = 4) -> None:
+    """Votes on everything that the rubric judges, of at least so many dialogues."""
     for criterion in collection.rubric.criteria:
         gold = collection.gold(criterion)
         empty = np.isnan(gold[:, 0])
@@ -149,8 +142,8 @@ def check_votes(collection: Collection) -> None:
             raise DataError(
                 collection.source, "", f"items without votes on {criterion.id}", "votes on all"
             )
-    if len(collection) < 4:
-        raise DataError(collection.source, "", f"{len(collection)} dialogues", "at least 4")
+    if len(collection) < least:
+        raise DataError(collection.source, "", f"{len(collection)} dialogues", f"at least {least}")
 
 
 def stratified_half(lengths: NDArray[np.intp], seed: int) -> list[int]:

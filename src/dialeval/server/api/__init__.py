@@ -3,7 +3,7 @@
 from fastapi import APIRouter, Security
 from fastapi.security import HTTPBearer
 
-from dialeval.server.api import accounts, organising, submissions, tasks
+from dialeval.server.api import accounts, annotation, organising, projects, submissions, tasks
 from dialeval.server.api.schemas import ProblemOut
 
 router = APIRouter(
@@ -12,5 +12,5 @@ router = APIRouter(
     dependencies=[Security(HTTPBearer(auto_error=False, description="A token"))],
     responses={"4XX": {"model": ProblemOut, "content": {"application/problem+json": {}}}},
 )
-for part in (tasks, accounts, submissions, organising):
+for part in (tasks, accounts, submissions, organising, projects, annotation):
     router.include_router(part.router)

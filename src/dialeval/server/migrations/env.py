@@ -2,6 +2,7 @@
 
 from alembic import context
 
+import dialeval.server.annotation_tables  # noqa: F401 (its tables belong to Base too)
 from dialeval.server.tables import Base
 
 connection = context.config.attributes["connection"]

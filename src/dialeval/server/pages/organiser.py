@@ -23,6 +23,7 @@ from dialeval.server.pages.rendering import go, page
 from dialeval.server.problems import Problem, bad_file, bad_request
 from dialeval.server.scoring import columns_of, task_rubric
 from dialeval.server.services import accounts, events, results, submissions, tasks
+from dialeval.server.services.annotation.projects import all_projects
 from dialeval.server.services.leaderboard import shown_scores
 
 router = APIRouter()
@@ -51,6 +52,7 @@ def _dashboard(
         request,
         "organiser.html",
         tasks=[(task, tasks.open_phase(task.phases, moment)) for task in found],
+        projects=all_projects(context),
         teams=accounts.all_teams(context, 0, 1000),
         link=link,
         token=token,
@@ -119,9 +121,8 @@ async def create(
     given = {"slug": slug, "title": title, "description": description, "rubric": rubric}
     given |= {"time_zone": time_zone, "language": language}
     content = await collection.read()
-    own = await own_rubric.read() if own_rubric and own_rubric.filename else None
     try:
-        form = load_rubric(rubric) if own is None else _sent_rubric(own, own_rubric)
+        form = await chosen_rubric(rubric, own_rubric)
         rules = tasks.Rules(title=title, description=description, time_zone=time_zone)
         await run_in_threadpool(
             tasks.create_with_data,
@@ -139,9 +140,12 @@ async def create(
     return go(f"/organiser/tasks/{slug}", "created")
 
 
-def _sent_rubric(content: bytes, file: UploadFile | None) -> Rubric:
-    name = (file.filename if file else "") or "rubric.toml"
-    return parse_rubric(content, name if name.endswith(".json") else "rubric.toml")
+async def chosen_rubric(name: str, own: UploadFile | None) -> Rubric:
+    """A built-in rubric by its name, or the one that was sent."""
+    if own is None or not own.filename:
+        return load_rubric(name)
+    json = own.filename.endswith(".json")
+    return parse_rubric(await own.read(), "rubric.json" if json else "rubric.toml")
 
 
 @router.get("/organiser/tasks/{task}")

@@ -25,6 +25,8 @@ from dialeval.server.services.accounts import SESSION
 NOTES = {
     "saved": "Saved.",
     "created": "The task is made. It is hidden until you make it visible.",
+    "project": "The project is made. Invite annotators to it.",
+    "revoked": "The link does not work any more.",
     "data": "The data is set.",
     "baseline": "The baseline is on the leaderboards.",
     "closed": "The phase is closed.",
