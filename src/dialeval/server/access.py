@@ -14,7 +14,8 @@ from dialeval.server.context import Context
 from dialeval.server.problems import Problem, bad_request
 from dialeval.server.secrets import form_key
 from dialeval.server.services.accounts import actor_of_session, actor_of_token
-from dialeval.server.services.annotation.projects import actor_of_link
+from dialeval.server.services.annotation import projects
+from dialeval.server.services.live import tests
 
 SESSION_COOKIE = "__Host-dialeval-session"
 VISITOR_COOKIE = "__Host-dialeval-visitor"
@@ -25,6 +26,7 @@ MEMBER = frozenset({"team", "organiser"})
 TEAM = frozenset({"team"})
 ORGANISER = frozenset({"organiser"})
 ANNOTATOR = frozenset({"annotator"})
+TESTER = frozenset({"tester"})
 
 API = "/api/v1"
 ROUTES: dict[str, frozenset[str]] = {
@@ -64,6 +66,16 @@ ROUTES: dict[str, frozenset[str]] = {
     "GET /organiser/tasks/{task}/export": ORGANISER,
     "POST /organiser/runs/{submission}": ORGANISER,
     "GET /annotate/{link}": ANY,
+    "GET /talk/{link}": ANY,
+    "GET /organiser/new-live-test": ORGANISER,
+    "POST /organiser/new-live-test": ORGANISER,
+    "GET /organiser/live/{test}": ORGANISER,
+    "POST /organiser/live/{test}": ORGANISER,
+    "POST /organiser/live/{test}/systems": ORGANISER,
+    "POST /organiser/live/{test}/testers": ORGANISER,
+    "POST /organiser/live/{test}/revoke": ORGANISER,
+    "POST /organiser/live/{test}/project": ORGANISER,
+    "GET /organiser/live/{test}/talks.jsonl": ORGANISER,
     "GET /organiser/projects/{project}": ORGANISER,
     "POST /organiser/projects/{project}": ORGANISER,
     "GET /organiser/new-project": ORGANISER,
@@ -118,6 +130,19 @@ ROUTES: dict[str, frozenset[str]] = {
     f"GET {API}/projects/{{project}}/votes": ORGANISER,
     f"GET {API}/projects/{{project}}/agreement": ORGANISER,
     f"POST {API}/projects/{{project}}/freeze": ORGANISER,
+    f"GET {API}/live-tests": ORGANISER,
+    f"POST {API}/live-tests": ORGANISER,
+    f"GET {API}/live-tests/{{test}}": ORGANISER,
+    f"PATCH {API}/live-tests/{{test}}": ORGANISER,
+    f"POST {API}/live-tests/{{test}}/systems": ORGANISER,
+    f"POST {API}/live-tests/{{test}}/testers": ORGANISER,
+    f"DELETE {API}/live-tests/{{test}}/testers/{{pseudonym}}": ORGANISER,
+    f"GET {API}/live-tests/{{test}}/talks": ORGANISER,
+    f"POST {API}/live-tests/{{test}}/project": ORGANISER,
+    f"POST {API}/talking": TESTER,
+    f"POST {API}/talking/{{talk}}/turns/{{number}}": TESTER,
+    f"GET {API}/talking/{{talk}}": TESTER,
+    f"POST {API}/talking/{{talk}}/end": TESTER,
     f"GET {API}/annotation": ANNOTATOR,
     f"POST {API}/annotation/item": ANNOTATOR,
     f"PUT {API}/annotation/items/{{item}}/votes": ANNOTATOR,
@@ -167,9 +192,10 @@ def _bearer(context: Context, request: Request) -> Actor:
     scheme, _, token = header.partition(" ")
     if scheme.lower() != "bearer":
         raise Problem(401, "sign-in", "the token is not right")
-    actor = actor_of_token(context, token.strip())
-    if actor is ANYONE:
-        actor = actor_of_link(context, token.strip())
+    actor = ANYONE
+    for holder in (actor_of_token, projects.actor_of_link, tests.actor_of_link):
+        if actor is ANYONE:
+            actor = holder(context, token.strip())
     if actor is ANYONE:
         raise Problem(401, "sign-in", "the token is not right")
     return actor

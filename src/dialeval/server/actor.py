@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Role = Literal["anyone", "team", "organiser", "annotator"]
+Role = Literal["anyone", "team", "organiser", "annotator", "tester"]
 
 
 @dataclass(frozen=True)
 class Actor:
-    """A team, an organiser, an annotator of one project, or anyone."""
+    """A team, an organiser, an annotator or tester by a link, or anyone."""
 
     role: Role = "anyone"
     id: int = 0

@@ -113,7 +113,7 @@ class AccessLog:
 def _logged_path(scope: Scope) -> str:
     """The path, but the secret of a link stays out of the log."""
     path: str = scope["path"]
-    kind = next((k for k in ("/join/", "/annotate/") if path.startswith(k)), None)
+    kind = next((k for k in ("/join/", "/annotate/", "/talk/") if path.startswith(k)), None)
     return f"{kind}..." if kind else path
 
 

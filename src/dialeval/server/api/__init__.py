@@ -3,7 +3,15 @@
 from fastapi import APIRouter, Security
 from fastapi.security import HTTPBearer
 
-from dialeval.server.api import accounts, annotation, organising, projects, submissions, tasks
+from dialeval.server.api import (
+    accounts,
+    annotation,
+    live,
+    organising,
+    projects,
+    submissions,
+    tasks,
+)
 from dialeval.server.api.schemas import ProblemOut
 
 router = APIRouter(
@@ -12,5 +20,5 @@ router = APIRouter(
     dependencies=[Security(HTTPBearer(auto_error=False, description="A token"))],
     responses={"4XX": {"model": ProblemOut, "content": {"application/problem+json": {}}}},
 )
-for part in (tasks, accounts, submissions, organising, projects, annotation):
+for part in (tasks, accounts, submissions, organising, projects, annotation, live):
     router.include_router(part.router)

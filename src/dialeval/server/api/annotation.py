@@ -63,6 +63,8 @@ class ItemOut(BaseModel):
     questions: list[QuestionOut]
     votes: list[VoteOut]
     comment: str
+    sequence: int
+    """Of the newest click that is kept."""
 
 
 class NextOut(BaseModel):
@@ -148,6 +150,7 @@ def item(context: CurrentContext, actor: CurrentActor) -> NextOut:
             for (criterion, turn), label in found.votes.items()
         ],
         comment=found.comment,
+        sequence=found.sequence,
     )
     return NextOut(item=shown, **asdict(standing))
 

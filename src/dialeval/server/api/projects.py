@@ -14,7 +14,7 @@ from starlette.concurrency import run_in_threadpool
 from dialeval.server.access import CurrentActor, CurrentContext
 from dialeval.server.api.organising import rubric_of
 from dialeval.server.api.schemas import In, TaskOut, Text
-from dialeval.server.api.submissions import RUN_BODY
+from dialeval.server.api.submissions import RUN_BODY, language_code
 from dialeval.server.services.annotation import findings, overview, projects
 
 router = APIRouter(tags=["annotation projects"])
@@ -119,6 +119,7 @@ async def create(
     seed: Annotated[int | None, Query(ge=0, lt=2**63)] = None,
 ) -> ProjectOut:
     """A new project on the collection in the body. No `votes`: everyone judges every dialogue."""
+    language = language_code(language)
     plan = projects.Plan(title, instructions, language, votes, repeats, idle_hours, seed)
     content = await request.body()
     form = rubric_of(rubric)

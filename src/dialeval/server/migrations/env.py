@@ -2,7 +2,8 @@
 
 from alembic import context
 
-import dialeval.server.annotation_tables  # noqa: F401 (its tables belong to Base too)
+import dialeval.server.annotation_tables
+import dialeval.server.live_tables  # noqa: F401
 from dialeval.server.tables import Base
 
 connection = context.config.attributes["connection"]

@@ -25,6 +25,7 @@ from dialeval.server.scoring import columns_of, task_rubric
 from dialeval.server.services import accounts, events, results, submissions, tasks
 from dialeval.server.services.annotation.projects import all_projects
 from dialeval.server.services.leaderboard import shown_scores
+from dialeval.server.services.live.tests import all_tests
 
 router = APIRouter()
 
@@ -53,6 +54,7 @@ def _dashboard(
         "organiser.html",
         tasks=[(task, tasks.open_phase(task.phases, moment)) for task in found],
         projects=all_projects(context),
+        live_tests=all_tests(context),
         teams=accounts.all_teams(context, 0, 1000),
         link=link,
         token=token,

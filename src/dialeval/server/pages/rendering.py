@@ -26,6 +26,8 @@ NOTES = {
     "saved": "Saved.",
     "created": "The task is made. It is hidden until you make it visible.",
     "project": "The project is made. Invite annotators to it.",
+    "live": "The live test is made. Add systems and invite testers.",
+    "system": "The system is added.",
     "revoked": "The link does not work any more.",
     "data": "The data is set.",
     "baseline": "The baseline is on the leaderboards.",

@@ -10,23 +10,21 @@ let texts = textsIn("en");
 let item = null;
 let questions = []; // {criterion, turn, labels, fieldset}
 let active = 0;
+let last = 0; // the number of the newest click
 
 class Unreachable extends Error {}
 
 async function api(method, path, body) {
-  let answer;
   try {
-    answer = await fetch(`/api/v1${path}`, {
+    const answer = await fetch(`/api/v1${path}`, {
       method,
       headers: { Authorization: `Bearer ${secret}`, "Content-Type": "application/json" },
       body: body === undefined ? undefined : JSON.stringify(body),
       signal: AbortSignal.timeout(20000),
     });
-  } catch {
-    throw new Unreachable();
-  }
-  if (answer.status >= 500 || answer.status === 429) throw new Unreachable();
-  return { status: answer.status, body: await answer.json() };
+    if (answer.status < 500 && answer.status !== 429) return { status: answer.status, body: await answer.json() };
+  } catch { /* cut off, or an answer that is not ours, such as a hotel's sign-in page */ }
+  throw new Unreachable();
 }
 
 const outbox = new Outbox(secret.slice(-12), send, showState);
@@ -67,7 +65,7 @@ function made(tag, className, text) {
   return element;
 }
 
-const inLanguage = (map) => map?.[about.language] ?? map?.en ?? "";
+const inLanguage = (map) => map?.[about.language] ?? map?.[about.language.split("-")[0]] ?? map?.en ?? "";
 const criterionOf = (id) => about.rubric.criteria.find((c) => c.id === id);
 
 async function start() {
@@ -111,7 +109,11 @@ async function load(message = "") {
     return;
   }
   if (answer.status === 401) { rest(texts.revoked); return; }
-  if (answer.status === 409) { rest(texts.closed); return; }
+  if (answer.status !== 200) {
+    if (answer.body.code === "closed") rest(texts.closed);
+    else setTimeout(() => load(message), 2000);
+    return;
+  }
   standing(answer.body);
   say(message);
   if (!answer.body.item) { rest(texts.done, texts.doneMore); return; }
@@ -138,6 +140,7 @@ function rest(title, more = "") {
 
 function show(next) {
   item = next;
+  last = Math.max(last, next.sequence); // another device's clock may be ahead of this one's
   questions = next.questions.map((question) => ({ ...question }));
   byId("feedback").hidden = byId("rest").hidden = true;
   for (const id of ["dialogue", "whole", "close"]) byId(id).hidden = false;
@@ -160,7 +163,8 @@ function show(next) {
     else dialogue.children[question.turn].append(question.fieldset);
   }
   whole.hidden = questions.every((question) => question.turn !== null);
-  byId("comment").value = next.comment;
+  byId("comment").value = outbox.read().find(({ slot }) => slot === `${next.id} comment`)?.body.comment ?? next.comment;
+  byId("skip").hidden = next.practice;
   count();
   const unanswered = questions.findIndex((question) => !answerOf(question));
   activate(Math.max(unanswered, 0), false);
@@ -224,13 +228,12 @@ function asked(question, place, label) {
 
 const answerOf = (question) => question.fieldset.querySelector("input:checked")?.value ?? null;
 
-let last = 0;
 function vote(place, label) {
   const { criterion, turn } = questions[place];
   last = Math.max(Date.now(), last + 1); // never two clicks with the same number
   const body = { criterion, turn, label, sequence: last };
   outbox.add({ slot: `${item.id} ${criterion} ${turn}`, item: item.id, kind: "votes", sequence: last, body });
-  channel.postMessage({ item: item.id, place, label });
+  channel.postMessage({ item: item.id, place, label, sequence: last });
   count();
 }
 
@@ -269,8 +272,9 @@ function activate(place, focus = true) {
 }
 
 function onward() {
-  const after = questions.findIndex((question, place) => place > active && !answerOf(question));
-  const any = after >= 0 ? after : questions.findIndex((question) => !answerOf(question));
+  const waits = (question) => !question.fieldset.hidden && !answerOf(question);
+  const after = questions.findIndex((question, place) => place > active && waits(question));
+  const any = after >= 0 ? after : questions.findIndex(waits);
   if (any >= 0) activate(any);
   else {
     byId("finish").focus({ preventScroll: true });
@@ -281,19 +285,22 @@ function onward() {
 async function finish() {
   const missing = questions.findIndex((question) => !answerOf(question));
   if (missing >= 0) { activate(missing); return; }
+  const { id } = item;
   byId("finish").disabled = true;
   try {
     await outbox.flush();
-    if (outbox.read().length) { showState(); return; }
-    const { status, body } = await api("POST", `/annotation/items/${item.id}/finish`);
-    channel.postMessage({ finished: item.id });
+    if (item?.id !== id) return; // another tab was faster
+    if (outbox.read().length) throw new Unreachable();
+    const { status, body } = await api("POST", `/annotation/items/${id}/finish`);
+    channel.postMessage({ finished: id });
+    if (item?.id !== id) return;
     if (status === 200 && body.feedback.length) reveal(body.feedback);
-    else await load(status === 409 ? body.detail : "");
+    else await load(status === 409 ? (body.code === "closed" ? texts.gone : texts.left(body.missing.length)) : "");
   } catch (error) {
     if (!(error instanceof Unreachable)) throw error;
-    byId("state").textContent = texts.offline(0);
+    byId("state").textContent = texts.offline(outbox.read().length);
     byId("state").classList.add("off");
-    setTimeout(() => { if (item && !byId("finish").disabled) finish(); }, 2000);
+    setTimeout(() => { if (item?.id === id && !byId("finish").disabled) finish(); }, 2000);
   } finally {
     byId("finish").disabled = false;
   }
@@ -332,6 +339,10 @@ function reveal(feedback) {
 document.addEventListener("keydown", (event) => {
   if (!item || event.ctrlKey || event.altKey || event.metaKey || event.target.closest("textarea, summary")) return;
   const { key } = event;
+  if (event.repeat && !key.startsWith("Arrow")) { // a key that is held down answers once
+    if (event.target.tagName !== "BUTTON") event.preventDefault();
+    return;
+  }
   if (/^[1-9]$/.test(key)) {
     const label = questions[active]?.labels[Number(key) - 1];
     if (label === undefined) return;
@@ -350,9 +361,11 @@ document.addEventListener("keydown", (event) => {
 
 byId("finish").addEventListener("click", finish);
 byId("skip").addEventListener("click", async () => {
+  const { id } = item;
   await outbox.flush();
-  await api("POST", `/annotation/items/${item.id}/skip`).catch(() => {});
-  await load();
+  const answer = await api("POST", `/annotation/items/${id}/skip`).catch(() => null);
+  if (answer) channel.postMessage({ finished: id });
+  if (item?.id === id) await load();
 });
 let typing;
 byId("comment").addEventListener("input", () => {
@@ -370,14 +383,21 @@ channel.addEventListener("message", ({ data }) => {
   if (!item) return;
   if (data.finished === item.id) load();
   else if (data.item === item.id && questions[data.place]) {
+    last = Math.max(last, data.sequence);
     choose(data.place, data.label);
     count();
   }
 });
 document.addEventListener("visibilitychange", async () => {
   if (document.hidden || !item || outbox.read().length) return;
+  const { id } = item;
   const answer = await api("POST", "/annotation/item").catch(() => null);
-  if (answer?.status === 200 && answer.body.item?.id !== item?.id) load();
+  if (answer?.status !== 200 || item?.id !== id || outbox.read().length) return;
+  if (answer.body.item?.id !== id) { load(); return; }
+  last = Math.max(last, answer.body.item.sequence); // it may have been changed on another device
+  const kept = new Map(answer.body.item.votes.map((vote) => [`${vote.criterion} ${vote.turn}`, vote.label]));
+  for (const [place, { criterion, turn }] of questions.entries()) choose(place, kept.get(`${criterion} ${turn}`));
+  count();
 });
 
 start();

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from sqlalchemy import ColumnElement, Select, exists, func, select, update
@@ -80,14 +80,15 @@ def open_assignment(session: Session, annotator: Annotator, key: str) -> Assignm
     back after a long pause loses nothing.
     """
     query = _own(annotator).where(Assignment.key == key)
-    assignment = session.scalar(query)
+    # Held: whoever gives abandoned dialogues back passes over this one until we are done.
+    assignment = session.scalar(query.with_for_update(of=Assignment))
     if assignment is None:
         raise not_found("dialogue")
     if assignment.status == RELEASED:
         others = select(Assignment.id).where(
             Assignment.annotator_id == annotator.id, Assignment.status == OPEN
         )
-        if session.scalar(others.limit(1)) is None and _take(session, assignment.item, annotator):
+        if session.scalar(others.limit(1)) is None and _take_again(session, assignment, annotator):
             assignment.status = OPEN
     if assignment.status != OPEN:
         raise Problem(409, "closed", f"this dialogue is {assignment.status}")
@@ -138,20 +139,22 @@ def _due_repeat(session: Session, annotator: Annotator, moment: datetime) -> Ass
     waiting = [a for a in first[:-APART] if a.item_id not in repeated]
     if not waiting:
         return None
-    chosen = _by_lot(annotator, [a.item_id for a in waiting])[0]
-    return _assigned(session, annotator, session.get_one(Item, chosen), 2, moment)
+    items = {a.item.place: a.item for a in waiting}
+    return _assigned(session, annotator, items[_by_lot(annotator, items)[0]], 2, moment)
 
 
 def _new(session: Session, annotator: Annotator, moment: datetime) -> Assignment | None:
-    """One of the dialogues that the fewest people have, by lot."""
+    """One of the dialogues that the fewest people have, by lot; of all, if everyone judges all."""
     while True:
-        fewest = select(func.min(Item.taken)).where(*_pool(annotator)).scalar_subquery()
-        query = select(Item.id).where(*_pool(annotator), Item.taken == fewest).order_by(Item.id)
-        found = [*session.scalars(query)]
+        query = select(Item.id, Item.place).where(*_pool(annotator))
+        if annotator.project.votes is not None:
+            fewest = select(func.min(Item.taken)).where(*_pool(annotator)).scalar_subquery()
+            query = query.where(Item.taken == fewest)
+        found = {place: id for id, place in session.execute(query)}
         if not found:
             return None
-        for id in _by_lot(annotator, found)[:CANDIDATES]:
-            item = session.get_one(Item, id)
+        for place in _by_lot(annotator, found)[:CANDIDATES]:
+            item = session.get_one(Item, found[place])
             if _take(session, item, annotator):
                 return _assigned(session, annotator, item, 1, moment)
 
@@ -160,7 +163,7 @@ def _skipped_again(session: Session, annotator: Annotator, moment: datetime) -> 
     """What the annotator skipped or let go, if there is still room for it."""
     query = _own(annotator).where(Assignment.status.in_((SKIPPED, RELEASED)))
     for assignment in session.scalars(query.order_by(Assignment.last_at)):
-        if assignment.round == 2 or _take(session, assignment.item, annotator):
+        if _take_again(session, assignment, annotator):
             assignment.status, assignment.last_at = OPEN, moment
             return assignment
     return None
@@ -185,6 +188,11 @@ def _take(session: Session, item: Item, annotator: Annotator) -> bool:
     if votes is not None:
         statement = statement.where(Item.taken < votes)
     return session.scalar(statement.returning(Item.id)) is not None
+
+
+def _take_again(session: Session, assignment: Assignment, annotator: Annotator) -> bool:
+    """The place that was given back, if it is still free. A repeat has none of its own."""
+    return assignment.round > 1 or _take(session, assignment.item, annotator)
 
 
 def _assigned(
@@ -231,11 +239,11 @@ def _release_abandoned(session: Session, project: Project, moment: datetime) -> 
         _give_back(session, assignment, RELEASED)
 
 
-def _by_lot(annotator: Annotator, ids: Sequence[int]) -> list[int]:
-    """The ids in an order of this annotator's own, always the same."""
+def _by_lot(annotator: Annotator, places: Iterable[int]) -> list[int]:
+    """Places in an order of this annotator's own: the same wherever the seed is the same."""
     seed = f"{annotator.project.seed}:{annotator.pseudonym}:"
 
-    def lot(id: int) -> bytes:
-        return hashlib.sha256(f"{seed}{id}".encode()).digest()
+    def lot(place: int) -> bytes:
+        return hashlib.sha256(f"{seed}{place}".encode()).digest()
 
-    return sorted(ids, key=lot)
+    return sorted(places, key=lot)

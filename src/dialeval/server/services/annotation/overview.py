@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from dialeval.core.collection import Collection
@@ -63,16 +64,18 @@ def progress(context: Context, slug: str) -> Progress:
         project = project_in(session, slug)
         people = [*session.scalars(_annotators(project))]
         rows = session.execute(
-            select(Assignment.annotator_id, Assignment.status, Assignment.round, Assignment.seconds)
+            select(
+                Assignment.annotator_id,
+                Assignment.item_id,
+                Assignment.status,
+                Assignment.round,
+                Assignment.seconds,
+            )
             .join(Item)
             .where(Assignment.project_id == project.id, ~Item.practice)
         ).all()
-        items = select(Item).where(Item.project_id == project.id, ~Item.practice).subquery()
-        dialogues = session.scalar(select(func.count()).select_from(items)) or 0
-        taken = session.scalar(select(func.sum(items.c.taken))) or 0
-        each = project.votes if project.votes is not None else len(people)
-        open_now = sum(status == OPEN and round == 1 for _, status, round, _ in rows)
-        complete = _complete(session, project, each)
+        items = select(Item.id, Item.taken).where(Item.project_id == project.id, ~Item.practice)
+        taken = dict(session.execute(items).tuples().all())
         collection = dialogues_of(context, project)
         remarks = session.execute(
             select(Annotator.pseudonym, Item.place, Assignment.comment)
@@ -82,33 +85,40 @@ def progress(context: Context, slug: str) -> Progress:
             .order_by(Assignment.last_at.desc())
             .limit(20)
         ).all()
-    by_person = {
-        person.id: [row for row in rows if row.annotator_id == person.id] for person in people
-    }
+    by_person: dict[int, list[Any]] = {person.id: [] for person in people}
+    for row in rows:
+        by_person[row.annotator_id].append(row)
+    waiting = Counter(row.item_id for row in rows if row.status == OPEN and row.round == 1)
+    given = {item: number - waiting[item] for item, number in taken.items()}
+    wanted = _wanted(project, people, rows, taken)
     return Progress(
         project,
-        dialogues,
-        dialogues * each,
-        taken - open_now,
-        complete,
+        len(taken),
+        sum(wanted.values()),
+        sum(given.values()),
+        sum(given[item] >= wanted[item] > 0 for item in taken),
         [_person(person, by_person[person.id]) for person in people],
         median_seconds([row.seconds for row in rows if row.status == DONE]),
         [(who, collection.ids[place], text) for who, place, text in remarks],
     )
 
 
-def _complete(session: Session, project: Project, each: int) -> int:
-    """Dialogues with all votes given, not only taken."""
-    waiting = select(Assignment.item_id).where(
-        Assignment.project_id == project.id, Assignment.status == OPEN, Assignment.round == 1
+def _wanted(
+    project: Project, people: list[Annotator], rows: Sequence[Any], taken: dict[int, int]
+) -> dict[int, int]:
+    """How many votes each dialogue shall have. It may have come with more than are asked for.
+
+    If everyone judges all: what it has, and those whose link works and who have yet to take it.
+    """
+    if project.votes is not None:
+        return {item: max(number, project.votes) for item, number in taken.items()}
+    working = {person.id for person in people if person.revoked_at is None}
+    have = Counter(
+        row.item_id
+        for row in rows
+        if row.round == 1 and row.status in (OPEN, DONE) and row.annotator_id in working
     )
-    query = select(func.count()).where(
-        Item.project_id == project.id,
-        ~Item.practice,
-        Item.taken >= max(each, 1),
-        Item.id.not_in(waiting),
-    )
-    return session.scalar(query) or 0
+    return {item: number + len(working) - have[item] for item, number in taken.items()}
 
 
 def _person(person: Annotator, rows: list[Any]) -> Person:
@@ -209,7 +219,7 @@ def freeze(context: Context, actor: Actor, slug: str, task: str) -> tuple[Task, 
         records = [
             record
             for record in annotated_records(context, session, project, pseudonyms=True)
-            if "annotations" in record
+            if any(record.get("annotations", ()))
         ]
         whole = len(dialogues_of(context, project))
     if not records:

@@ -7,6 +7,7 @@ import secrets
 from dataclasses import dataclass
 
 import msgspec
+import numpy as np
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
@@ -22,6 +23,7 @@ from dialeval.server.scoring import check_depth, check_votes, format_of, packed,
 from dialeval.server.secrets import digest, new_token
 from dialeval.server.services.accounts import clean_name
 from dialeval.server.services.annotation.assignments import release_open
+from dialeval.server.services.annotation.votes import dialogues_of
 from dialeval.server.services.events import record
 
 MOST_AT_ONCE = 200
@@ -125,8 +127,9 @@ def imported_votes(collection: Collection) -> list[int]:
         if votes is None:
             continue
         of_items = (votes >= 0).sum(axis=1)
-        starts = range(len(collection)) if criterion.scope == "dialogue" else collection.offsets
-        voted = [max(count, int(of_items[int(starts[place])])) for place, count in enumerate(voted)]
+        if criterion.scope == "turn":  # turns that nobody judges have none
+            of_items = np.maximum.reduceat(of_items, collection.offsets[:-1])
+        voted = [max(count, int(here)) for count, here in zip(voted, of_items, strict=True)]
     return voted
 
 
@@ -150,10 +153,9 @@ def invite_annotators(
     made = [(name, new_token("annotator")) for name in names]
     with context.database.write() as session:
         project = project_in(session, slug)
-        query = select(Annotator.pseudonym).where(Annotator.project_id == project.id)
-        known = set(session.scalars(query))
-        if twice := known & set(names):
-            raise Problem(409, "conflict", f"{sorted(twice)[0]} is invited already")
+        if twice := _known(context, session, project) & set(names):
+            detail = f"{sorted(twice)[0]} is invited already, or has votes in the collection"
+            raise Problem(409, "conflict", detail)
         session.add_all(
             Annotator(
                 project_id=project.id,
@@ -171,9 +173,7 @@ def invite_annotators(
 def next_pseudonyms(context: Context, slug: str, count: int) -> list[str]:
     """Names for more annotators: A1, A2 and so on, those that are free."""
     with context.database.read() as session:
-        project = project_in(session, slug)
-        query = select(Annotator.pseudonym).where(Annotator.project_id == project.id)
-        known = set(session.scalars(query))
+        known = _known(context, session, project_in(session, slug))
     names: list[str] = []
     number = 1
     while len(names) < count:
@@ -181,6 +181,12 @@ def next_pseudonyms(context: Context, slug: str, count: int) -> list[str]:
             names.append(f"A{number}")
         number += 1
     return names
+
+
+def _known(context: Context, session: Session, project: Project) -> set[str]:
+    """Those who are invited, and those whose votes came with the collection."""
+    query = select(Annotator.pseudonym).where(Annotator.project_id == project.id)
+    return {*session.scalars(query), *dialogues_of(context, project).annotators}
 
 
 def revoke_annotator(context: Context, actor: Actor, slug: str, pseudonym: str) -> None:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from dialeval.core.dialogue import Dialogue
 from dialeval.server.actor import Actor
-from dialeval.server.annotation_tables import Annotator, Assignment, Item, Project
+from dialeval.server.annotation_tables import Annotator, Assignment, Item, Project, Vote
 from dialeval.server.context import Context
-from dialeval.server.services.annotation.assignments import DONE, current_item, skip
+from dialeval.server.services.annotation.assignments import APART, DONE, current_item, skip
 from dialeval.server.services.annotation.overview import median_seconds
 from dialeval.server.services.annotation.votes import (
     Question,
@@ -45,6 +45,8 @@ class OpenDialogue:
     questions: list[Question]
     votes: dict[tuple[str, int], str]
     comment: str
+    sequence: int
+    """Of the newest click: those to come must have higher ones, whatever their clock says."""
 
 
 def about(context: Context, actor: Actor) -> tuple[Project, Standing]:
@@ -60,11 +62,13 @@ def next_dialogue(context: Context, actor: Actor) -> tuple[OpenDialogue | None, 
     with context.database.read() as session:
         annotator = session.get_one(Annotator, actor.id)
         standing = _standing(session, annotator)
-        if assignment is None:
-            return None, standing
+        if assignment is None:  # nothing is left, whatever the share was
+            return None, replace(standing, total=standing.done)
         practice, place = assignment.item.practice, assignment.item.place
         collection = dialogues_of(context, annotator.project, practice=practice)
         votes = votes_of(session, assignment)
+        newest = select(func.max(Vote.sequence)).where(Vote.assignment_id == assignment.id)
+        sequence = session.scalar(newest) or 0
     found = OpenDialogue(
         assignment.key,
         practice,
@@ -72,6 +76,7 @@ def next_dialogue(context: Context, actor: Actor) -> tuple[OpenDialogue | None, 
         questions(collection, place),
         votes,
         assignment.comment,
+        sequence,
     )
     return found, standing
 
@@ -97,5 +102,6 @@ def _standing(session: Session, annotator: Annotator) -> Standing:
     share = dialogues
     if project.votes is not None:
         share = min(dialogues, -(-dialogues * project.votes // max(people or 1, 1)))
-    total = practice + share + share * project.repeats // 100
+    repeats = min(share * project.repeats // 100, max(share - APART, 0))
+    total = practice + share + repeats
     return Standing(len(seconds), max(total, len(seconds)), median_seconds(seconds))

@@ -1,0 +1,1 @@
+"""Live tests: people talk with chatbots that they cannot tell apart, and others judge the talks."""
