@@ -139,6 +139,8 @@ function rest(title, more = "") {
 }
 
 function show(next) {
+  clearTimeout(typing);
+  typing = null;
   item = next;
   last = Math.max(last, next.sequence); // another device's clock may be ahead of this one's
   questions = next.questions.map((question) => ({ ...question }));
@@ -282,7 +284,18 @@ function onward() {
   }
 }
 
+let typing = null;
+function keepComment() {
+  clearTimeout(typing);
+  typing = null;
+  if (!item) return;
+  last = Math.max(Date.now(), last + 1);
+  const body = { comment: byId("comment").value };
+  outbox.add({ slot: `${item.id} comment`, item: item.id, kind: "comment", sequence: last, body });
+}
+
 async function finish() {
+  if (typing) keepComment();
   const missing = questions.findIndex((question) => !answerOf(question));
   if (missing >= 0) { activate(missing); return; }
   const { id } = item;
@@ -361,27 +374,27 @@ document.addEventListener("keydown", (event) => {
 
 byId("finish").addEventListener("click", finish);
 byId("skip").addEventListener("click", async () => {
+  if (typing) keepComment();
   const { id } = item;
   await outbox.flush();
   const answer = await api("POST", `/annotation/items/${id}/skip`).catch(() => null);
   if (answer) channel.postMessage({ finished: id });
   if (item?.id === id) await load();
 });
-let typing;
 byId("comment").addEventListener("input", () => {
   clearTimeout(typing);
-  const { id } = item;
-  const comment = byId("comment").value;
-  typing = setTimeout(() => {
-    last = Math.max(Date.now(), last + 1);
-    outbox.add({ slot: `${id} comment`, item: id, kind: "comment", sequence: last, body: { comment } });
-  }, 400);
+  typing = setTimeout(keepComment, 400);
 });
+for (const moment of ["change", "pagehide"]) addEventListener(moment, () => { if (typing) keepComment(); });
 
 // Another tab answered or finished: this one follows.
 channel.addEventListener("message", ({ data }) => {
   if (!item) return;
-  if (data.finished === item.id) load();
+  if (data.finished === item.id) {
+    clearTimeout(typing);
+    typing = null;
+    load();
+  }
   else if (data.item === item.id && questions[data.place]) {
     last = Math.max(last, data.sequence);
     choose(data.place, data.label);

@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 import secrets
 import time
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 from sqlalchemy import func, select
@@ -20,6 +22,8 @@ from dialeval.server.services.live.systems import Address, Exchange, SystemFaile
 
 OPEN, ENDED, FAILED = "open", "ended", "failed"
 MOST_CHARACTERS = 2000
+MOST_TRIES = 2
+"""A tester meets a system that fails so often from one sentence, after all others."""
 
 
 @dataclass(frozen=True)
@@ -90,28 +94,25 @@ def _new_talk(session: Session, context: Context, tester: Tester) -> Talk | None
     )
     assert test is not None
     rows = session.execute(
-        select(Talk.opening, Talk.system_id, Talk.tester_id).where(
-            Talk.live_test_id == test.id, Talk.status != FAILED
+        select(Talk.opening, Talk.system_id, Talk.tester_id, Talk.status).where(
+            Talk.live_test_id == test.id
         )
     ).all()
-    count: dict[tuple[int, int], int] = {}
-    own: set[tuple[int, int]] = set()
-    for opening, system_id, tester_id in rows:
-        count[opening, system_id] = count.get((opening, system_id), 0) + 1
-        if tester_id == tester.id:
-            own.add((opening, system_id))
+    count = Counter((row.opening, row.system_id) for row in rows if row.status != FAILED)
+    own = [row for row in rows if row.tester_id == tester.id]
+    had = {(row.opening, row.system_id) for row in own if row.status != FAILED}
+    tried = Counter((row.opening, row.system_id) for row in own if row.status == FAILED)
     pairs = [
-        (opening, system.id)
-        for opening in range(len(test.openings["sentences"]))
-        for system in test.systems
-        if count.get((opening, system.id), 0) < test.talks and (opening, system.id) not in own
+        pair
+        for pair in product(range(len(test.openings["sentences"])), (s.id for s in test.systems))
+        if count[pair] < test.talks and pair not in had and tried[pair] < MOST_TRIES
     ]
     if not pairs:
         return None
 
-    def order(pair: tuple[int, int]) -> tuple[int, bytes]:
+    def order(pair: tuple[int, int]) -> tuple[int, int, bytes]:
         lot = f"{test.seed}:{tester.pseudonym}:{pair}".encode()
-        return count.get(pair, 0), hashlib.sha256(lot).digest()
+        return tried[pair], count[pair], hashlib.sha256(lot).digest()
 
     opening, system_id = min(pairs, key=order)
     talk = Talk(
