@@ -75,7 +75,7 @@ def progress(context: Context, slug: str) -> Progress:
             .where(Assignment.project_id == project.id, ~Item.practice)
         ).all()
         items = select(Item.id, Item.taken).where(Item.project_id == project.id, ~Item.practice)
-        taken = dict(session.execute(items).tuples().all())
+        taken = {row.id: row.taken for row in session.execute(items)}
         collection = dialogues_of(context, project)
         remarks = session.execute(
             select(Annotator.pseudonym, Item.place, Assignment.comment)

@@ -121,7 +121,10 @@ def finish(context: Context, actor: Actor, key: str) -> list[Feedback]:
         asked = questions(collection, place)
         missing = [q for q in asked if (q.criterion, q.turn) not in given]
         if missing:
-            where = [{"criterion": q.criterion, "turn": q.turn} for q in missing]
+            where = [
+                {"criterion": q.criterion, "turn": None if q.turn == WHOLE else q.turn}
+                for q in missing
+            ]
             detail = f"{len(missing)} of {len(asked)} questions have no answer yet"
             raise Problem(409, "unfinished", detail, missing=where)
         if assignment.status != DONE:
