@@ -21,9 +21,12 @@ from dialeval.cli import (
     models,
     predict,
     quickstart,
+    register,
     score,
     serve,
     stats,
+    submit,
+    task,
     topic_size,
     train,
     validate,
@@ -51,6 +54,9 @@ app.command("models")(models.command)
 app.command("validate")(validate.command)
 app.command("stats")(stats.command)
 app.command("serve")(serve.command)
+app.command("register")(register.command)
+app.command("submit")(submit.command)
+app.add_typer(task.app, name="task")
 
 
 def _version(wanted: bool) -> None:

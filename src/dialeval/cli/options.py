@@ -20,3 +20,18 @@ StrictOption = Annotated[
 CollectionArgument = Annotated[
     Path, typer.Argument(metavar="FILE", help="A collection: .json, .jsonl, .gz, .parquet.")
 ]
+ServerOption = Annotated[
+    str, typer.Option("--server", envvar="DIALEVAL_SERVER", help="The address of the server.")
+]
+TokenOption = Annotated[
+    str | None,
+    typer.Option("--token", envvar="DIALEVAL_TOKEN", help="A token, not the saved one."),
+]
+InsecureOption = Annotated[
+    bool, typer.Option("--insecure", help="Send tokens over plain http to other machines.")
+]
+SlugArgument = Annotated[str, typer.Argument(metavar="TASK", help="The task's address: its slug.")]
+LanguageOption = Annotated[
+    str, typer.Option("--language", help="english, chinese, or the code of another language.")
+]
+LOCAL_SERVER = "http://127.0.0.1:8000"

@@ -130,6 +130,11 @@ class Rubric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         return "one of " + ", ".join(c.id for c in self.of_dialogues)
 
 
+# Made when this module is loaded: msgspec learns a type's fields when it first decodes one, and
+# crashes if two threads of a server do so at the same time.
+_JSON = msgspec.json.Decoder(Rubric)
+
+
 def is_whole_number(label: str) -> bool:
     """Whether a label is a whole number in its shortest form, so that `2` may stand for `"2"`.
 
@@ -177,7 +182,7 @@ def parse_rubric(content: bytes, source: str) -> Rubric:
     """Decode and check a rubric; `source` names it in errors and says the format."""
     try:
         if source.endswith(".json"):
-            rubric = msgspec.json.decode(content, type=Rubric)
+            rubric = _JSON.decode(content)
         else:
             rubric = msgspec.toml.decode(content, type=Rubric)
     except msgspec.ValidationError as error:

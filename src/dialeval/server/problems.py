@@ -13,6 +13,7 @@ class Problem(DialevalError):
     def __init__(self, status: int, code: str, detail: str, **more: Any) -> None:
         super().__init__(detail)
         self.status, self.code, self.detail, self.more = status, code, detail, more
+        self.headers: dict[str, str] = {}
 
     def to_json(self) -> dict[str, Any]:
         """The document of RFC 9457."""

@@ -30,6 +30,8 @@ KEPT = 32
 """How many collections a process keeps in memory."""
 NOT_BRACKETS = bytes(set(range(256)) - set(b'[]{}"'))
 ONE_KIND = bytes.maketrans(b"{}", b"[]")
+STRINGS = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\Z)', re.DOTALL)
+"""Never goes back, and takes a string without end whole: time grows with the length only."""
 
 
 @dataclass(frozen=True)
@@ -84,16 +86,22 @@ def unpacked(content: bytes, limit: int) -> bytes:
     """The content, unzipped if it is gzip, but never more than `limit` bytes of it."""
     if not content.startswith(b"\x1f\x8b"):
         return content
-    unzip = zlib.decompressobj(wbits=31)
-    try:
-        plain = unzip.decompress(content, limit + 1)
-    except zlib.error:
-        raise Problem(422, "bad-file", "found a damaged gzip file, expected JSON") from None
-    if len(plain) > limit:
-        raise Problem(413, "too-large", f"the file holds more than {limit >> 20} MB")
-    if not unzip.eof:
-        raise Problem(422, "bad-file", "found a gzip file that is cut short, expected a whole one")
-    return plain
+    parts: list[bytes] = []
+    size = 0
+    while content.startswith(b"\x1f\x8b"):  # a gzip file may be several, one after another
+        unzip = zlib.decompressobj(wbits=31)
+        try:
+            parts.append(unzip.decompress(content, limit + 1 - size))
+        except zlib.error:
+            raise Problem(422, "bad-file", "found a damaged gzip file, expected JSON") from None
+        size += len(parts[-1])
+        if size > limit:
+            raise Problem(413, "too-large", f"the file holds more than {limit >> 20} MB")
+        if not unzip.eof:
+            detail = "found a gzip file that is cut short, expected a whole one"
+            raise Problem(422, "bad-file", detail)
+        content = unzip.unused_data
+    return b"".join(parts)
 
 
 def format_of(content: bytes) -> Format:
@@ -109,7 +117,7 @@ def check_depth(content: bytes, limit: int = DEPTH) -> None:
     `limit` rounds lies deeper (or is not JSON, which the decoder will say).
     """
     if b"\\" in content or b'"' in content.translate(None, NOT_BRACKETS).replace(b'""', b""):
-        content = re.sub(rb'"(?:[^"\\]|\\.)*"', b"", content, flags=re.DOTALL)
+        content = STRINGS.sub(b"", content)
     brackets = content.translate(ONE_KIND, NOT_BRACKETS + b'"')
     for _ in range(limit):
         brackets = brackets.replace(b"[]", b"")

@@ -20,6 +20,8 @@ from dialeval.server.settings import Settings, sqlite_url
 
 GRACE = 20
 """Seconds that requests have to finish when the server is told to stop."""
+BUSY = 60
+"""Seconds that a worker may work without a sign of life before another one takes its place."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +107,7 @@ def _run(options: Options, listening: socket.socket) -> None:
         server_header=False,
         proxy_headers=options.behind_proxy,
         timeout_graceful_shutdown=GRACE,
+        timeout_worker_healthcheck=BUSY,
         backlog=2048,
     )
     if options.workers > 1:

@@ -58,7 +58,7 @@ async def submit(
     name: Annotated[Text, Query(max_length=60)] = "",
     description: Annotated[Text, Query(max_length=1000)] = "",
     leaderboard: bool = True,
-    idempotency_key: Annotated[Text | None, Header(max_length=200)] = None,
+    idempotency_key: Annotated[Text | None, Header(min_length=1, max_length=200)] = None,
 ) -> SubmissionOut:
     """Send a run and get its scores. The same `Idempotency-Key` again gives the same answer."""
     upload = submissions.Upload(

@@ -103,7 +103,9 @@ def board_version(context: Context, actor: Actor, slug: str) -> tuple[int, str]:
     """What a leaderboard depends on: cheap to ask, for a reader who has it already."""
     task = find_task(context, actor, slug)
     moment = context.now()
-    return task.version, "".join("o" if is_open(p, moment) else "-" for p in task.phases)
+    return task.version, "".join(
+        "o" if is_open(p, moment) else "c" if p.opens_at <= moment else "-" for p in task.phases
+    )
 
 
 def current_phase(task: Task, moment: datetime) -> Phase:

@@ -6,6 +6,7 @@ import tempfile
 import zlib
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from functools import lru_cache
 from multiprocessing import get_context
@@ -77,10 +78,15 @@ def publish(context: Context, actor: Actor, slug: str, *, seed: int = 0) -> Publ
     if not fields:
         raise bad_request("no language has two runs that count, and results compare runs")
     settings = Settings(trials=context.settings.trials, seed=seed)
-    job = _comparing().submit(
-        compare_fields, task.rubric, fields, settings, task.reference, task.title
-    )
-    boards, files = job.result()
+    try:
+        job = _comparing().submit(
+            compare_fields, task.rubric, fields, settings, task.reference, task.title
+        )
+        boards, files = job.result()
+    except BrokenProcessPool:  # somebody ended the process, or memory ran out
+        _comparing.cache_clear()
+        detail = "the comparison was cut off; nothing was changed, try again later"
+        raise Problem(503, "unavailable", detail) from None
     with context.database.write() as session:
         task = task_in(session, slug, lock=True)
         publication = Publication(task_id=task.id, created_at=context.now(), boards=boards)

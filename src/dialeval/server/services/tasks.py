@@ -11,8 +11,8 @@ from typing import Literal
 from zoneinfo import ZoneInfo, available_timezones
 
 import msgspec
-from sqlalchemy import func, select
-from sqlalchemy.orm import Session, selectinload
+from sqlalchemy import bindparam, func, select
+from sqlalchemy.orm import Session, joinedload, selectinload
 
 from dialeval.core.collection import Collection
 from dialeval.core.decode_collection import parse_collection
@@ -296,11 +296,34 @@ def participants_data(context: Context, actor: Actor, slug: str, language: str) 
     return b"".join(lines_of(collection_records(bare)))
 
 
-def task_in(session: Session, slug: str, *, actor: Actor | None = None, lock: bool = False) -> Task:
-    """The task of an address, with its phases and languages; hidden ones for organisers only."""
-    query = select(Task).where(Task.slug == slug)
-    query = query.options(selectinload(Task.phases), selectinload(Task.collections))
-    task = session.scalar(query.with_for_update(of=Task) if lock else query)
+# Every request runs these, and to build a statement takes longer than to run it.
+_TASK = (
+    select(Task)
+    .where(Task.slug == bindparam("slug"))
+    .options(joinedload(Task.phases), joinedload(Task.collections))
+)
+# Rows that refer to the task can still be added: they lock only its key. A statement of its own:
+# on PostgreSQL the one after it sees what was committed while it waited, phases included.
+_LOCK = select(Task.id).where(Task.slug == bindparam("slug")).with_for_update(key_share=True)
+
+
+def task_in(
+    session: Session,
+    slug: str,
+    *,
+    actor: Actor | None = None,
+    lock: bool = False,
+    fresh: bool = False,
+) -> Task:
+    """The task of an address, with its phases and languages; hidden ones for organisers only.
+
+    `lock` holds it until the transaction ends, `fresh` reads anew what the session read before.
+    """
+    given = {"slug": slug}
+    if lock:
+        session.execute(_LOCK, given)
+    found = session.execute(_TASK, given, execution_options={"populate_existing": fresh})
+    task = found.unique().scalar_one_or_none()
     if task is None or not (task.visible or actor is None or actor.is_organiser):
         raise not_found("task")
     return task
