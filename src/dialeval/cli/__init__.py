@@ -15,11 +15,13 @@ import typer
 
 from dialeval import __version__
 from dialeval.cli import (
+    agreement,
     compare,
     crossval,
     evaluate,
     models,
     predict,
+    questionnaire,
     quickstart,
     register,
     score,
@@ -47,6 +49,8 @@ app.command("score")(score.command)
 app.command("evaluate")(evaluate.command)
 app.command("compare")(compare.command)
 app.command("topic-size")(topic_size.command)
+app.command("agreement")(agreement.command)
+app.command("questionnaire")(questionnaire.command)
 app.command("predict")(predict.command)
 app.command("train")(train.command)
 app.command("crossval")(crossval.command)

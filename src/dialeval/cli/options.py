@@ -12,6 +12,9 @@ RubricOption = Annotated[
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 SeedOption = Annotated[int, typer.Option("--seed", help="Seed of every random step.")]
+ResamplesOption = Annotated[
+    int, typer.Option("--resamples", min=0, help="Bootstrap samples of intervals; 0 for none.")
+]
 JobsOption = Annotated[int, typer.Option("--jobs", min=1, help="How many cores to use.")]
 StrictOption = Annotated[
     bool,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 
 def print_table(
@@ -41,6 +41,27 @@ def print_table(
         unlimited = console.options.update(max_width=10_000)
         console.width = max(console.width, console.measure(table, options=unlimited).maximum)
     console.print(table)
+
+
+class Report(Protocol):
+    """Results that can be written as tables alone, or with a page."""
+
+    def report(self, folder: str | Path) -> Path:
+        """Write all; gives the page's path."""
+
+    def write_tables(self, folder: Path) -> None:
+        """Write what needs no extra."""
+
+
+def write_with_page(report: Report, folder: Path) -> Path | None:
+    """Everything the installed extras can write; the page's path if it is among it."""
+    from dialeval.core.errors import MissingExtraError
+
+    try:
+        return report.report(folder)
+    except MissingExtraError as error:
+        warn(f"tables only: {error}")
+        return None
 
 
 def warn(message: str) -> None:

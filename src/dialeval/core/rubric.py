@@ -26,7 +26,7 @@ Texts = dict[str, str]
 QUALITY = "quality"
 """The key under which the files hold all dialogue-scope criteria."""
 
-RESERVED = frozenset({"id", "turns", "annotations", "annotator", QUALITY})
+RESERVED = frozenset({"id", "turns", "annotations", "annotator", "round", QUALITY})
 MOST_LABELS = 100
 
 
@@ -125,7 +125,8 @@ class Rubric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         'one of A, S, E'
         """
         for criterion in self.criteria:
-            if re.search(rf"\.{re.escape(criterion.id)}(\[\d+\])?$", path):
+            id = re.escape(criterion.id)
+            if re.search(rf'(\.{id}|\["{id}"\])(\[\d+\])?$', path):
                 return "one of " + ", ".join(criterion.columns)
         return "one of " + ", ".join(c.id for c in self.of_dialogues)
 

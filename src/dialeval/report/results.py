@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from dialeval.core.collection import Collection
 from dialeval.core.errors import UsageError
 from dialeval.core.files import write_text
@@ -17,7 +15,7 @@ from dialeval.core.run import Distributions, Missing, Run, align
 from dialeval.measures.evaluate import Score, evaluate
 from dialeval.report.provenance import Provenance
 from dialeval.report.published import PublishedScore, published_scores
-from dialeval.report.tables import Column, Table
+from dialeval.report.tables import Column, Table, json_text
 from dialeval.stats.contest import (
     TESTS,
     Contest,
@@ -239,15 +237,10 @@ class Results:
 
     def write_tables(self, folder: Path) -> None:
         """`results.json`, and each table as CSV, Markdown and LaTeX in `tables/`."""
-        line = self.provenance.line
-        write_text(folder / "results.json", _json(self.to_json()))
-        write_text(folder / "provenance.json", _json(self.provenance.to_json()))
+        write_text(folder / "results.json", json_text(self.to_json()))
+        write_text(folder / "provenance.json", json_text(self.provenance.to_json()))
         for table in self.tables():
-            base = folder / "tables" / table.name
-            write_text(base.with_name(f"{table.name}.csv"), table.to_csv(self.provenance.id))
-            markdown = f"{table.to_markdown()}\n<!-- {line.replace('--', '- -')} -->\n"
-            write_text(base.with_name(f"{table.name}.md"), markdown)
-            write_text(base.with_name(f"{table.name}.tex"), f"% {line}\n{table.to_latex()}")
+            table.write(folder / "tables", self.provenance)
 
     def report(
         self,
@@ -264,10 +257,6 @@ class Results:
 
         self.write_tables(Path(folder))
         return write_report(self, Path(folder), pictures, dialogues=dialogues)
-
-
-def _json(value: Any) -> str:
-    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n"
 
 
 def _where(comparison: Comparison, one: Contest) -> str:

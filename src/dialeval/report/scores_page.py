@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dialeval.core.rubric import Criterion, Rubric, Texts
+from dialeval.core.scale import label_values
 from dialeval.report.dialogues import Bar, colours
 from dialeval.report.page import LANGUAGES, render
 from dialeval.report.provenance import Provenance
-from dialeval.report.scores import BINS, LISTED, Overview, Scored, label_values, scales
+from dialeval.report.scores import BINS, LISTED, Overview, Scored, scales
 
 BEGINNING = 90
 """How many characters of a dialogue the lists show."""
