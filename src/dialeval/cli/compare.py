@@ -119,10 +119,7 @@ def command(
         return
     for comparison in comparisons:
         print_ranks(results, comparison.language)
-    if page:
-        print(f"The report: {page}\nTables: {out / 'tables'}, pictures: {out / 'figures'}")
-    else:
-        print(f"Tables: {out / 'tables'}")
+    print_written(out, page)
 
 
 def write_results(
@@ -139,11 +136,19 @@ def write_results(
         return None
 
 
+def print_written(out: Path, page: Path | None) -> None:
+    """Where the results are."""
+    if page:
+        print(f"The report: {page}\nTables: {out / 'tables'}, pictures: {out / 'figures'}")
+    else:
+        print(f"Tables: {out / 'tables'}")
+
+
 def print_ranks(results: Results, language: str) -> None:
     """For each criterion and measure the best runs, and what they are better than."""
     from dialeval.cli.output import print_table
 
-    comparison = next(c for c in results.comparisons if c.language == language)
+    comparison = next(c for c in results.comparisons if c.name == language)
     rows: list[list[str]] = []
     for one in comparison.contests:
         worse: dict[str, int] = {}
@@ -155,7 +160,7 @@ def print_ranks(results: Results, language: str) -> None:
             low, high = one.intervals[place]
             rows.append(
                 [
-                    "" if place else f"{one.criterion} {one.measure.upper()}",
+                    "" if place else f"{one.criterion} {one.title}",
                     str(one.ranks[place]),
                     run,
                     f"{mean:.4f}",
@@ -164,5 +169,5 @@ def print_ranks(results: Results, language: str) -> None:
                 ]
             )
     columns = ["measure", "rank", "run", "mean", "95% interval", "better than"]
-    title = f"{language}: {len(comparison.runs)} runs over {len(comparison.gold)} dialogues"
+    title = f"{language}: {len(comparison.runs)} runs over {comparison.size} {comparison.unit}s"
     print_table(title, columns, rows, numbers=(1, 3, 4, 5))
