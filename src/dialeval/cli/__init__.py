@@ -21,6 +21,7 @@ from dialeval.cli import (
     models,
     predict,
     quickstart,
+    ranked,
     score,
     stats,
     topic_size,
@@ -42,6 +43,7 @@ app.command("quickstart")(quickstart.command)
 app.command("score")(score.command)
 app.command("evaluate")(evaluate.command)
 app.command("compare")(compare.command)
+app.add_typer(ranked.app, name="ranked")
 app.command("topic-size")(topic_size.command)
 app.command("predict")(predict.command)
 app.command("train")(train.command)

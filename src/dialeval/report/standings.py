@@ -6,9 +6,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dialeval.measures.evaluate import Score
 from dialeval.report.published import PublishedScore
 from dialeval.report.tables import Column, Table
-from dialeval.stats.contest import TESTS, Contest, Correlation, Test, measure_title
+from dialeval.stats.contest import (
+    TESTS,
+    Contest,
+    Correlation,
+    Settings,
+    Test,
+    contest,
+    correlations,
+    measure_title,
+)
 from dialeval.stats.pairwise import discriminative_power
 
 LANGUAGES = {"en": "English", "zh": "Chinese"}
@@ -55,9 +65,50 @@ class Standings:
                 ranks.setdefault(run, []).append(rank)
         return {run: sum(given) / len(given) for run, given in ranks.items()}
 
+    def to_json(self) -> dict[str, Any]:
+        """Means with intervals and ranks, by column and run, and what is significantly better."""
+        return {
+            "runs": len(self.runs),
+            f"{self.unit}s": self.size,
+            "means": {
+                one.column: {
+                    run: {"rank": rank, "mean": mean, "low": low, "high": high}
+                    for run, rank, mean, (low, high) in zip(
+                        one.runs, one.ranks, one.means.tolist(), one.intervals, strict=True
+                    )
+                }
+                for one in self.contests
+            },
+            "better": [
+                {"column": one.column, "run": b.run, "than": b.than, "p": b.p, "effect": b.effect}
+                for one in self.contests
+                for b in one.better
+            ],
+        }
+
     def heading(self, criterion: str) -> str:
         """What people call a criterion."""
         return criterion
+
+
+def standings_of(
+    name: str,
+    about: str,
+    scores: Sequence[Score],
+    settings: Settings,
+    *,
+    unit: str,
+    higher: bool = True,
+) -> Standings:
+    """Compare runs by every column that their scores have."""
+    columns = dict.fromkeys(column for score in scores for column in score.by_dialogue)
+    contests = [contest(column, scores, settings, higher=higher, unit=unit) for column in columns]
+    return Standings(
+        name=name,
+        about=about,
+        contests=contests,
+        correlations=correlations(contests, settings),
+    )
 
 
 def ranking_table(

@@ -174,7 +174,7 @@ def _common(column: str, scores: Sequence[Score], unit: str) -> tuple[tuple[str,
         for s in scores
     ]
     ids = tuple(id for id in scores[0].ids if all(id in values for values in by_run))
-    if len(ids) < 2:
+    if len(ids) < min(2, len(scores)):
         raise UsageError(f"{column}: found {len(ids)} {unit}s that all runs have, expected 2")
     return ids, np.array([[values[id] for values in by_run] for id in ids])
 
