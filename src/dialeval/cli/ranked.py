@@ -155,3 +155,61 @@ def pairs(
     collection = pairs_to_judge([load_ranked(path) for path in runs], known, depth)
     save(collection, out)
     print(f"{out}: {len(collection)} pairs to judge")
+
+
+@app.command("retrieve")
+def retrieve(
+    repository: Annotated[
+        Path,
+        typer.Option(
+            "--repository",
+            metavar="PAIRS",
+            help="Pairs with `post` and `comment`: .jsonl, .csv, .tsv; or a saved index.",
+        ),
+    ],
+    posts: Annotated[Path, typer.Option("--posts", help="Posts to answer, with `id` and `post`.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="RUN", help="The run: .json, .jsonl, .gz.")
+    ] = None,
+    most: Annotated[int, typer.Option("--most", min=1, help="How many comments a post.")] = 10,
+    save_index: Annotated[
+        Path | None,
+        typer.Option("--save-index", metavar="DIR", help="Keep the index for --repository DIR."),
+    ] = None,
+) -> None:
+    """Answer posts with comments on similar posts: a retrieval chatbot by BM25.
+
+    Without --out the run is printed as JSONL. Chinese and English are split into words.
+
+    Example: dialeval ranked retrieve --repository pairs.jsonl --posts posts.jsonl --out run.jsonl
+    """
+    import sys
+
+    import msgspec
+
+    from dialeval.chatbots.repository import load_chatbot, read_posts
+    from dialeval.core.files import format_for_writing
+    from dialeval.core.ranked_run import Comment, RankedPost, save_ranked
+
+    if out is not None:
+        format_for_writing(out)
+    asked = read_posts(posts)
+    bot = load_chatbot(repository)
+    if save_index is not None:
+        bot.save(save_index)
+    answers = (
+        RankedPost(
+            id,
+            tuple(
+                Comment(reply.text, score=round(reply.score, 4)) for reply in bot.reply(text, most)
+            ),
+            text,
+        )
+        for id, text in asked
+    )
+    if out is None:
+        for answer in answers:
+            sys.stdout.write(msgspec.json.encode(answer).decode() + "\n")
+        return
+    save_ranked(answers, out)
+    print(f"{out}: {len(asked)} posts answered from {len(bot):,} pairs")
