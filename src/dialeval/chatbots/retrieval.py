@@ -7,6 +7,7 @@ that took part in the Short Text Conversation tasks of NTCIR.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,14 +55,13 @@ class RetrievalChatbot:
 
     def fit(self, pairs: Iterable[tuple[str, str]]) -> RetrievalChatbot:
         """Index pairs of a post and a comment, replacing what was there."""
-        vocabulary: dict[str, int] = {}
+        numbers: defaultdict[str, int] = defaultdict(lambda: len(numbers))
         documents: list[list[int]] = []
         comments: list[str] = []
-        number = vocabulary.setdefault
         for post, comment in pairs:
-            tokens = search_words(post) + search_words(comment)
-            documents.append([number(word, len(vocabulary)) for word in tokens])
+            documents.append([numbers[word] for word in search_words(f"{post}\n{comment}")])
             comments.append(comment)
+        vocabulary = dict(numbers)
         if not vocabulary:
             raise UsageError(f"found {len(comments)} pairs without a word, expected some to index")
         index = _bm25().BM25(k1=self.k1, b=self.b)

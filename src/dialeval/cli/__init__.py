@@ -19,6 +19,7 @@ from dialeval.cli import (
     crossval,
     evaluate,
     models,
+    open_domain,
     predict,
     quickstart,
     ranked,
@@ -44,6 +45,7 @@ app.command("score")(score.command)
 app.command("evaluate")(evaluate.command)
 app.command("compare")(compare.command)
 app.add_typer(ranked.app, name="ranked")
+app.add_typer(open_domain.app, name="open-domain")
 app.command("topic-size")(topic_size.command)
 app.command("predict")(predict.command)
 app.command("train")(train.command)

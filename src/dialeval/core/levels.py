@@ -16,6 +16,8 @@ Texts = dict[str, str]
 
 IDS = r"[\w-]+"
 """How ids of criteria, levels and aspects are spelled."""
+OVERALL = "overall"
+"""The column of all aspects together; no aspect may be called so."""
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -142,6 +144,8 @@ def _rests_on(level: Level, levels: Sequence[Level]) -> set[str]:
 def check_aspects(aspects: Sequence[Aspect], criteria: Mapping[str, Known], source: str) -> None:
     """Aspects group criteria of the rubric, of one scope each."""
     for place, aspect in _placed(aspects, "aspects", source):
+        if aspect.id == OVERALL:
+            raise DataError(source, f"{place}.id", shown(OVERALL), "a name of its own")
         if sum(other.id == aspect.id for other in aspects) > 1:
             raise DataError(source, f"{place}.id", f"{shown(aspect.id)} twice", "distinct names")
         if len(set(aspect.criteria)) < len(aspect.criteria):

@@ -37,7 +37,7 @@ def _words(text: str, search: bool) -> list[str]:
     if not _HAN.search(lowered):
         return _WORD.findall(lowered)
     cut = _segmenter(search)
-    return [word for word in cut(lowered) if _WORD.search(word)]
+    return [word for word in cut(lowered) if word.isalnum() or _WORD.search(word)]
 
 
 def _segmenter(search: bool) -> Callable[[str], list[str]]:
