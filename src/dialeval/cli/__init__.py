@@ -16,6 +16,7 @@ import typer
 from dialeval import __version__
 from dialeval.cli import (
     compare,
+    correlate,
     crossval,
     evaluate,
     models,
@@ -23,6 +24,7 @@ from dialeval.cli import (
     predict,
     quickstart,
     ranked,
+    sample,
     score,
     stats,
     topic_size,
@@ -46,11 +48,13 @@ app.command("evaluate")(evaluate.command)
 app.command("compare")(compare.command)
 app.add_typer(ranked.app, name="ranked")
 app.add_typer(open_domain.app, name="open-domain")
+app.command("correlate")(correlate.command)
 app.command("topic-size")(topic_size.command)
 app.command("predict")(predict.command)
 app.command("train")(train.command)
 app.command("crossval")(crossval.command)
 app.command("models")(models.command)
+app.command("sample")(sample.command)
 app.command("validate")(validate.command)
 app.command("stats")(stats.command)
 

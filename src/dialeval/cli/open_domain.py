@@ -81,7 +81,7 @@ def score(
             differences += [f"{path}: {difference}" for difference in sheet.differences]
         else:
             systems[name] = load(path, known)
-    _give(systems, settings, missing, sheets, by_question, out, json, differences, unit="reply")
+    _give(systems, settings, missing, sheets, by_question, out, json, differences, unit="question")
     for difference in differences:
         warn(difference)
     if differences:

@@ -70,7 +70,9 @@ def print_ranks(comparison: Standings) -> None:
     from dialeval.cli.output import print_table
 
     rows: list[list[str]] = []
+    several = len({one.measure for one in comparison.contests}) > 1
     for one in comparison.contests:
+        digits = 4 if one.scores.max() <= 1 else 2
         worse: dict[str, int] = {}
         for better in one.better:
             worse[better.run] = worse.get(better.run, 0) + 1
@@ -80,15 +82,22 @@ def print_ranks(comparison: Standings) -> None:
             low, high = one.intervals[place]
             rows.append(
                 [
-                    "" if place else f"{one.criterion} {one.title}",
+                    "" if place else f"{one.criterion} {one.title}" if several else one.criterion,
                     str(one.ranks[place]),
                     run,
-                    f"{mean:.4f}",
-                    f"{low:.4f} .. {high:.4f}",
+                    f"{mean:.{digits}f}",
+                    f"{low:.{digits}f} .. {high:.{digits}f}",
                     str(worse.get(run, 0)),
                 ]
             )
-    columns = ["measure", "rank", "run", "mean", "95% interval", "better than"]
+    columns = [
+        "measure" if several else comparison.contests[0].measure,
+        "rank",
+        "run",
+        "mean",
+        "95% interval",
+        "better than",
+    ]
     title = (
         f"{comparison.name}: {len(comparison.runs)} runs over {comparison.size} {comparison.unit}s"
     )
