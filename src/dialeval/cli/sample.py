@@ -39,6 +39,8 @@ def command(
 
     Example: dialeval sample questions.csv --by domain --size 500 --out test.csv --rest others.csv
     """
+    from collections import Counter
+
     from dialeval.cli.output import print_json, print_table
     from dialeval.core.errors import UsageError
     from dialeval.core.rows import check_writable, field, read_rows, write_rows
@@ -64,10 +66,11 @@ def command(
     else:
         sizes = dict.fromkeys(strata, each or 0) | _quotas(quota or [])
     chosen = stratified(strata, sizes, seed=seed)
-    write_rows(out, [rows[place] for place in chosen.places])
+    heads = [*dict.fromkeys(head for row in rows for head in row)]
+    write_rows(out, [rows[place] for place in chosen.places], heads)
     if rest is not None:
-        write_rows(rest, [rows[place] for place in chosen.rest])
-    counts = {value: (strata.count(value), sizes.get(value, 0)) for value in dict.fromkeys(strata)}
+        write_rows(rest, [rows[place] for place in chosen.rest], heads)
+    counts = {value: (n, sizes.get(value, 0)) for value, n in Counter(strata).items()}
     if json:
         found = {value: {"found": n, "chosen": k} for value, (n, k) in counts.items()}
         print_json({"found": len(rows), "chosen": len(chosen.places), by: found})

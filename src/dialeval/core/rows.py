@@ -88,14 +88,13 @@ def check_writable(path: Path) -> None:
         raise UsageError(f"{path}: expected a name that ends in .csv, .tsv, .json or .jsonl")
 
 
-def write_rows(path: Path, rows: Sequence[Row]) -> None:
-    """Write rows in the format that the name says, whole or not at all."""
+def write_rows(path: Path, rows: Sequence[Row], heads: Sequence[str]) -> None:
+    """Write rows in the format that the name says, with these columns if it has any."""
     check_writable(path)
     separator = _separator(path)
     with writing(path) as stream:
         if separator is not None:
             text = io.TextIOWrapper(stream, "utf-8", newline="", write_through=True)
-            heads = [*dict.fromkeys(head for row in rows for head in row)]
             writer = csv.writer(text, delimiter=separator, lineterminator="\n")
             writer.writerow(heads)
             writer.writerows(_cells(row, heads) for row in rows)
