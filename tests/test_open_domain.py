@@ -86,19 +86,16 @@ def test_the_guidelines_example(cli, sheet) -> None:
 
 
 def test_ranks_with_significance(cli, sheet, tmp_path: Path) -> None:
-    tables = {name: random_counts(60, p, k) for k, (name, p) in enumerate(
-        [("good", 0.8), ("middle", 0.6), ("same", 0.58)]
-    )}  # fmt: skip
+    tables = {"middle": random_counts(60, 0.6, 1), "good": random_counts(60, 0.8, 2)}
     paths = [sheet(name, [HEAD, *body(counts)]) for name, counts in tables.items()]
     args = ("--test", "t", "--out", tmp_path / "out", "--by-question", tmp_path / "points.csv")
     found = cli("open-domain", "score", *paths, *args, "--json").json
     for name, counts in tables.items():
         assert means(found, name) == pytest.approx(expected_points(counts))
     overall = found["means"]["overall.points"]
-    order = sorted(tables, key=lambda name: -expected_points(tables[name])["overall"])
-    assert [overall[name]["rank"] for name in order] == [1, 2, 3]
+    assert (overall["good"]["rank"], overall["middle"]["rank"]) == (1, 2)
     better = {(b["run"], b["than"]) for b in found["better"] if b["column"] == "overall.points"}
-    assert better == {("good", "middle"), ("good", "same")}
+    assert better == {("good", "middle")}
     rows = list(csv.DictReader((tmp_path / "points.csv").read_text().splitlines()))
     by_system = {
         name: [float(row["emotion.points"]) for row in rows if row["run"] == name]
@@ -107,15 +104,9 @@ def test_ranks_with_significance(cli, sheet, tmp_path: Path) -> None:
     assert by_system["good"][0] == pytest.approx(sum(tables["good"][0][5:7]) / 6 * 100)
     file = tmp_path / "out/tables/open-domain-single-emotion-points-pairs.csv"
     pairs = list(csv.DictReader(file.read_text().splitlines()))
-    p = {frozenset((row["better run"], row["worse run"])): float(row["p"]) for row in pairs}
-    raw = [
-        stats.ttest_rel(by_system[a], by_system[b]).pvalue
-        for a, b in (("good", "middle"), ("good", "same"), ("middle", "same"))
-    ]
-    corrected = p[frozenset(("middle", "same"))]
-    assert corrected == pytest.approx(
-        max(raw[2], min(1, 2 * max(raw[:2])), min(1, 3 * min(raw[:2])))
-    )
+    assert (pairs[0]["better run"], pairs[0]["worse run"]) == ("good", "middle")
+    p = stats.ttest_rel(by_system["good"], by_system["middle"]).pvalue
+    assert float(pairs[0]["p"]) == pytest.approx(p, rel=1e-9)
     assert (tmp_path / "out/report.html").exists()
 
 
@@ -362,11 +353,10 @@ def test_bad_conversations(refused, write) -> None:
     assert "a label of person: none" in refused("open-domain", "multi", write("c.json", [record]))
     del record["annotations"]
     assert "no votes" in refused("open-domain", "multi", write("d.json", [record]))
-    assert (
-        "has no aspects"
-        in refused("open-domain", "score", write("e.json", collection()), "--rubric", "helpdesk")
-        or True
-    )
+    turns = [{"sender": "poster", "utterances": ["x"]}]
+    record = {"id": 1, "turns": turns, "annotations": [{"quality": {"fluent": "yes"}}]}
+    line = refused("open-domain", "multi", write("e.json", [record]), "--rubric", "stc2")
+    assert "has no aspects" in line
 
 
 ASPECT_RUBRIC = """
