@@ -198,6 +198,25 @@ def test_bad_files(refused, tmp_path: Path, sheet) -> None:
     )
 
 
+def test_damaged_workbooks(write, cli, tmp_path: Path) -> None:
+    """Whatever bytes are wrong: read, or one clear line."""
+    path = tmp_path / "replies.xlsx"
+    cli("open-domain", "sheet", write("replies.json", collection()), "--out", path)
+    whole = path.read_bytes()
+    random = np.random.default_rng(0)
+    refused = 0
+    for _ in range(60):
+        damaged = bytearray(whole)
+        for place in random.integers(len(whole), size=4):
+            damaged[place] = random.integers(256)
+        path.write_bytes(damaged)
+        found = cli("open-domain", "score", path)
+        assert found.status in (0, 1, 2)
+        assert "Traceback" not in found.err
+        refused += found.status == 2
+    assert refused > 20
+
+
 def test_systems_asked_different_questions(cli, refused, sheet) -> None:
     counts = random_counts(6, 0.5, 1)
     one, two = sheet("one", body(counts)), sheet("two", body(counts)[:4])
