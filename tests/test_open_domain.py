@@ -179,6 +179,15 @@ def test_formulas_in_closing_rows_are_refused(refused, sheet) -> None:
     assert 'E6: found the formula "=SUM(E2:E5)"' in line
 
 
+def test_a_formula_for_a_reply(refused, tmp_path: Path) -> None:
+    book = openpyxl.Workbook()
+    for row in body(random_counts(3, 0.5, 1)):
+        book.active.append(row)
+    book.active["B2"] = '=HYPERLINK("http://example.org")'
+    book.save(tmp_path / "s.xlsx")
+    assert "B2: found the formula" in refused("open-domain", "score", tmp_path / "s.xlsx")
+
+
 def test_missing_columns(refused, sheet) -> None:
     rows = [row[:13] for row in [HEAD, *body(random_counts(4, 0.5, 1))]]
     line = refused("open-domain", "score", sheet("narrow", rows))

@@ -402,17 +402,17 @@ def plain_bm25(pairs: list[tuple[str, str]], query: str) -> list[float]:
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_the_chatbot_ranks_by_bm25(monkeypatch: pytest.MonkeyPatch, language: str) -> None:
-    monkeypatch.setattr("dialeval.chatbots.retrieval.BLOCK", 4)  # as if there were many pairs
+    monkeypatch.setattr("dialeval.chatbots.retrieval.BLOCK", 2)  # as if there were many pairs
     turns = [
         turn.text
         for dialogue in de.sample(language).dialogues
         for turn in dialogue.turns
         if turn.text
     ]
-    pairs = [*pairwise(turns)] * 7  # many pairs of the same score
+    pairs = [*pairwise(turns)][:60] * 4  # many pairs of the same score
     pairs += [(f"{a} {b}", f"{b} {i}") for i, (a, b) in enumerate(pairs)]
     bot = RetrievalChatbot().fit(pairs)
-    for query in turns[:20]:
+    for query in turns[:8]:
         scores = plain_bm25(pairs, query)
         replies = bot.reply(query)
         assert len(replies) == 10
@@ -428,6 +428,16 @@ def test_the_chatbot_ranks_by_bm25(monkeypatch: pytest.MonkeyPatch, language: st
                 best[key] = max(score, best.get(key, 0.0))
         expected = sorted(best.values(), reverse=True)[:10]
         assert [reply.score for reply in replies] == pytest.approx(expected, rel=1e-4)
+
+
+def test_many_pairs_with_one_comment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The best 75 pairs have the same comment: the answers lie behind them."""
+    monkeypatch.setattr("dialeval.chatbots.retrieval.BLOCK", 1)
+    pairs = [("rain" + " x" * i, "Umbrella") for i in range(75)]
+    pairs += [("rain" + " x" * (100 + i), f"Answer {i}") for i in range(40)]
+    pairs += [("sun", f"Nothing {i}") for i in range(200)]
+    replies = RetrievalChatbot().fit(pairs).reply("rain")
+    assert [reply.text for reply in replies] == ["Umbrella", *(f"Answer {i}" for i in range(9))]
 
 
 def test_retrieve(cli, write, tmp_path: Path) -> None:
