@@ -23,7 +23,7 @@ from dialeval.core.run import Distributions
 from dialeval.predictors.baselines import Popularity, Uniform
 from dialeval.predictors.bundled import Bundled
 from dialeval.predictors.predictor import run_of
-from dialeval.samples import LANGUAGES, sample
+from dialeval.samples import sample
 from dialeval.server.actor import Actor
 from dialeval.server.context import Context
 from dialeval.server.services import accounts, submissions, tasks
@@ -33,6 +33,7 @@ from dialeval.server.tables import Organiser, Task
 SLUG = "demo"
 ORGANISER = "demo"
 OWN_TEAM = "Demo team"
+LANGUAGES = ("en", "zh")
 DAY = timedelta(days=1)
 DESCRIPTION = """\
 Predict how 19 people judge a helpdesk dialogue: the distribution of their votes on each criterion.
