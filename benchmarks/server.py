@@ -347,6 +347,7 @@ def main() -> None:
             "python": platform.python_version(),
             "numpy": np.__version__,
             "cores": os.cpu_count(),
+            "load_average_before": round(os.getloadavg()[0], 1),
             "submissions": submissions(Path(first)),
             "leaderboard": leaderboard(Path(second)),
         }

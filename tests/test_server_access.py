@@ -241,6 +241,31 @@ def everything(world: World) -> list[Any]:
         return [connection.execute(text(f"SELECT * FROM {name}")).fetchall() for name in tables]
 
 
+def test_the_table_itself_is_right() -> None:
+    """Said a second time, from the other side: what is not named here is for organisers."""
+    everybody = {
+        *("/", "/style.css", "/register", "/sign-in", "/sign-out", "/join/{invitation}"),
+        *("/healthz", "/readyz", "/api/docs", f"{V1}/organisers", f"{V1}/organisers/token"),
+        *(f"{V1}/tasks", f"{V1}/tasks/{{task}}", f"{V1}/tasks/{{task}}/rubric", f"{V1}/teams"),
+        *(f"{V1}/tasks/{{task}}/{name}" for name in ("leaderboard", "results")),
+        *(f"/tasks/{{task}}{name}" for name in ("", "/leaderboard", "/results")),
+        *(f"{start}/tasks/{{task}}/results/{{path:path}}" for start in ("", V1)),
+    }
+    organisers = {f"POST {V1}/tasks", f"PATCH {V1}/tasks/{{task}}", f"GET {V1}/teams"}
+    teams = {
+        *(f"{V1}/team", f"{V1}/tasks/{{task}}/quota", "/tasks/{task}/runs"),
+        *(f"{start}/tasks/{{task}}/data/{{language}}" for start in ("", V1)),
+        *(f"{V1}/tasks/{{task}}/submissions", f"{V1}/submissions/{{submission}}/withdraw"),
+        *(f"{start}/{{submission}}{end}" for start in ("/runs", f"{V1}/submissions")
+          for end in ("", "/file")),
+    }  # fmt: skip
+    for route, allowed in ROUTES.items():
+        path = route.partition(" ")[2]
+        assert ("anyone" in allowed) == (path in everybody and route not in organisers), route
+        if "anyone" not in allowed:
+            assert ("team" in allowed) == (path in teams), route
+
+
 def test_every_case_is_a_route() -> None:
     changing = {r for r in ROUTES if is_api(r) and not r.startswith("GET ")}
     assert CASES.keys() == changing
@@ -605,6 +630,7 @@ def test_gold_the_half_and_scores_of_dialogues_stay_inside(
         for what, answer in crawl(world):
             seen += 1
             assert answer.status_code < 500, what
+            assert not answer.content.startswith((b"PK", b"\x1f\x8b")), what  # no archive at all
             text = answer.text + "\n".join(f"{k}: {v}" for k, v in answer.headers.items())
             assert MARK not in text, what
             assert QUIET not in text, what  # a team that is on no board

@@ -324,9 +324,8 @@ def test_a_stop_lets_work_finish(tmp_path: Path) -> None:
             assert results["boards"] == answers[0].json()["boards"]
 
 
-@pytest.mark.parametrize("workers", [1, 3])
-def test_one_organiser_link_and_one_only(tmp_path: Path, postgres_url: str, workers: int) -> None:
-    server = Server(tmp_path / "server", database_url=postgres_url, workers=workers)
+def test_one_organiser_link_and_one_only(tmp_path: Path) -> None:
+    server = Server(tmp_path / "server")
     with servers_stopped(server):
         server.start()
         first = server.invitation

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
 import servers
 from servers import Api, Server
+
+from dialeval.server.context import Context
+from dialeval.server.database import Database
+from dialeval.server.problems import Problem
+from dialeval.server.services import submissions
+from dialeval.server.services.accounts import actor_of_token
 
 QUOTA = 5
 AT_ONCE = 200
@@ -118,3 +126,47 @@ def test_teams_and_an_organiser_do_not_stop_each_other(server: Server, organiser
         if s["counting"]
     ]
     assert sorted(counting) == [team.name for team in teams]
+
+
+@pytest.mark.parametrize("key", [None, "the same"])
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_counting_and_keeping_are_one_step(
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: str,
+    key: str | None,
+) -> None:
+    """Between them is time enough for everybody else, and each has a connection of its own."""
+    url = f"sqlite:///{tmp_path}/dialeval.sqlite"
+    if kind == "postgres":
+        url = request.getfixturevalue("postgres_url")
+    counted = submissions.quota_in
+
+    def slowly(*args: Any) -> Any:
+        quota = counted(*args)
+        time.sleep(0.1)
+        return quota
+
+    with servers.house(url) as house:
+        task = small_task(house.organiser, "slow", daily=1, total=5)
+        token = house.team("Fast").token
+        assert token
+        actor = actor_of_token(house.context, token)
+        upload = submissions.Upload("en", servers.run_bytes(small=True), idempotency_key=key)
+        contexts = [Context(Database(url), house.context.settings, house.clock) for _ in range(8)]
+        monkeypatch.setattr(submissions, "quota_in", slowly)
+
+        def one(context: Context) -> str:
+            try:
+                submission, new = submissions.submit(context, actor, task, upload)
+            except Problem as problem:
+                return problem.code
+            finally:
+                context.database.engine.dispose()
+            return "new" if new else submission.key
+
+        with ThreadPoolExecutor(len(contexts)) as threads:
+            ends = Counter(threads.map(one, contexts))
+        (kept,) = Api(house.http, token).ok("GET", f"/tasks/{task}/submissions")["submissions"]
+        assert ends == {"new": 1, kept["id"] if key else "quota": 7}

@@ -29,12 +29,13 @@ from dialeval.server.api.schemas import (
     Text,
     phase_out,
 )
-from dialeval.server.api.submissions import RUN_BODY, Key, language_code
+from dialeval.server.api.submissions import RUN_BODY, Key
 from dialeval.server.api.tasks import Slug
 from dialeval.server.context import Context
 from dialeval.server.problems import Problem, bad_file, bad_request
 from dialeval.server.scoring import check_depth
 from dialeval.server.services import events, export, results, submissions, tasks
+from dialeval.server.services.tasks import language_code
 
 router = APIRouter(tags=["organising"])
 

@@ -36,17 +36,26 @@ _BESIDE = (
     )
     .order_by(Submission.id)
 )
+_BESIDE_ADDED = _BESIDE.where(Submission.counting | (Submission.id == bindparam("added")))
 
 
-def recount(session: Session, task: Task, submission: Submission) -> None:
-    """Work out anew what counts among the submissions beside this one."""
+def recount(session: Session, task: Task, submission: Submission, *, added: bool = False) -> None:
+    """Work out anew what counts among the submissions beside this one.
+
+    When it was only `added`, nothing can begin to count but itself, so only those that count
+    already stand beside it: a team with hundreds of runs waits no longer than others.
+    """
     session.flush()
     beside = {
         "team": submission.team_id,
         "phase": submission.phase_id,
         "language": submission.language,
     }
-    rows = session.execute(_BESIDE, beside).all()
+    query = _BESIDE
+    if added:
+        query = _BESIDE_ADDED
+        beside["added"] = submission.id
+    rows = session.execute(query, beside).all()
     counting = {row.id for row in those_that_count(rows, task.rule, task.best_by, task.entries)}
     for row in rows:
         if row.counting != (row.id in counting):

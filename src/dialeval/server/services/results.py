@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-import zlib
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -23,7 +22,7 @@ from dialeval.report.results import Comparison, Results, compare_language
 from dialeval.server.actor import Actor
 from dialeval.server.context import Context
 from dialeval.server.problems import Problem, bad_request, not_found
-from dialeval.server.scoring import read_collection, read_run, task_rubric
+from dialeval.server.scoring import read_collection, read_run, task_rubric, unzipped
 from dialeval.server.services.counting import recount_task
 from dialeval.server.services.events import record
 from dialeval.server.services.leaderboard import latest_publication, run_label, shown_scores
@@ -156,7 +155,7 @@ def compare_fields(
     known = task_rubric(rubric)
     for language, field in fields.items():
         gold = read_collection(field.collection, known, title)
-        runs = {f.run: read_run(zlib.decompress(f.content), known, f.run) for f in field.finalists}
+        runs = {f.run: read_run(unzipped(f.content), known, f.run) for f in field.finalists}
         comparison = compare_language(runs, gold, settings, language=language)
         comparisons.append(comparison)
         boards[language] = _board(comparison, field.finalists)
@@ -242,7 +241,7 @@ def rescore(context: Context, actor: Actor, slug: str) -> tuple[int, int]:
         changed: list[dict[str, Any]] = []
         for id, language, phase_id, before in rows:
             gold = gold_of(context, task, language)
-            content = zlib.decompress(session.get_one(SubmissionFile, id).content)
+            content = unzipped(session.get_one(SubmissionFile, id).content)
             run = read_run(content, gold.collection.rubric, "submission")
             session.expunge_all()
             try:

@@ -19,7 +19,7 @@ from dialeval.core.errors import DialevalError
 from dialeval.server.actor import Actor
 from dialeval.server.context import Context
 from dialeval.server.problems import Problem, bad_file, bad_request, not_found
-from dialeval.server.scoring import Gold, read_run, unpacked
+from dialeval.server.scoring import Gold, read_run, unpacked, unzipped
 from dialeval.server.services.accounts import baseline_team, clean_name
 from dialeval.server.services.counting import SCORED, recount
 from dialeval.server.services.events import record
@@ -90,7 +90,7 @@ def submit(context: Context, actor: Actor, slug: str, upload: Upload) -> tuple[S
     quota and inserts the row with its scores: no two requests of a team can pass the quota
     together, and there is never a row without scores. Whoever holds both takes the team first.
     """
-    content = unpacked(upload.content, context.settings.body_limit)
+    sent, content = upload.content, unpacked(upload.content, context.settings.body_limit)
     upload = replace(upload, content=content, name=clean_name(upload.name) if upload.name else "")
     sha256 = hashlib.sha256(content).hexdigest()
     with context.database.read() as session:
@@ -102,7 +102,7 @@ def submit(context: Context, actor: Actor, slug: str, upload: Upload) -> tuple[S
         _check_quota(quota_in(session, task, phase, actor.id, moment), task, moment)
         gold = gold_of(context, task, upload.language)
         revision = collection_in(task, upload.language).revision
-    packing = _packing.submit(zlib.compress, content, FASTEST)
+    packing = _packing.submit(_packed, sent, content)
     scored = _scored(gold, upload, whole=phase.kind == "final")
     packed = packing.result()
     with context.database.write() as session:
@@ -118,7 +118,7 @@ def submit(context: Context, actor: Actor, slug: str, upload: Upload) -> tuple[S
             gold = gold_of(context, task, upload.language)
             scored = _scored(gold, upload, whole=phase.kind == "final")
         submission = _kept(session, task, phase, team, upload, moment, sha256, packed, scored)
-        recount(session, task, submission)
+        recount(session, task, submission, added=True)
         touch(session, task)
     return submission, True
 
@@ -135,7 +135,7 @@ def submit_baseline(context: Context, actor: Actor, slug: str, upload: Upload) -
     results = {
         phase.id: _scored(gold, upload, whole=phase.kind == "final") for phase in task.phases
     }
-    packed = zlib.compress(content, FASTEST)
+    packed = _packed(content, content)
     with context.database.write() as session:
         task = task_in(session, slug, lock=True)
         team = baseline_team(session, context, upload.name)
@@ -143,10 +143,15 @@ def submit_baseline(context: Context, actor: Actor, slug: str, upload: Upload) -
         for phase in (p for p in task.phases if p.id in results):
             scored = results[phase.id]
             submission = _kept(session, task, phase, team, upload, moment, sha256, packed, scored)
-            recount(session, task, submission)
+            recount(session, task, submission, added=True)
         task.version += 1
         record(session, moment, task.id, str(actor), "add a baseline", team.name)
     return submission
+
+
+def _packed(sent: bytes, content: bytes) -> bytes:
+    """The file as it is kept: gzip as it came, or packed by zlib."""
+    return zlib.compress(content, FASTEST) if sent is content else sent
 
 
 def _scored(gold: Gold, upload: Upload, *, whole: bool) -> tuple[dict[str, float], str]:
@@ -293,7 +298,7 @@ def file_of(context: Context, actor: Actor, key: str) -> tuple[Submission, bytes
     with context.database.read() as session:
         submission = _own(session, actor, key)
         file = session.get_one(SubmissionFile, submission.id)
-    return submission, zlib.decompress(file.content)
+    return submission, unzipped(file.content)
 
 
 def change_submission(

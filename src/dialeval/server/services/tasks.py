@@ -19,6 +19,7 @@ from dialeval.core.decode_collection import parse_collection
 from dialeval.core.encode import collection_records, lines_of
 from dialeval.core.errors import DialevalError, unknown_name
 from dialeval.core.rubric import Rubric
+from dialeval.report.campaign import LANGUAGES
 from dialeval.server.actor import Actor
 from dialeval.server.context import Context
 from dialeval.server.problems import Problem, bad_file, bad_request, not_found
@@ -329,10 +330,19 @@ def task_in(
     return task
 
 
+def language_code(language: str) -> str:
+    """The code of a language; names and codes of the campaigns are understood.
+
+    >>> language_code("English"), language_code("cn"), language_code("fr")
+    ('en', 'zh', 'fr')
+    """
+    return LANGUAGES.get(language.lower(), language)
+
+
 def collection_in(task: Task, language: str) -> TaskCollection:
     """The data of a task in a language."""
     for row in task.collections:
-        if row.language == language:
+        if row.language == language_code(language):
             return row
     known = ", ".join(row.language for row in task.collections) or "none"
     raise bad_request(f"the task has no data in {language[:20]!r}; it has: {known}")
