@@ -7,9 +7,9 @@ import csv
 import io
 import json
 import math
+import resource
 import subprocess
 import sys
-import time
 import warnings
 from itertools import combinations
 from pathlib import Path
@@ -488,6 +488,17 @@ def test_pairs_in_small_portions_give_the_same(write, own: Path, monkeypatch) ->
             assert coefficient.interval == pytest.approx(other.coefficients[name].interval)
 
 
+def test_too_many_pairs_for_intervals(cli, write, own: Path, monkeypatch) -> None:
+    monkeypatch.setattr("dialeval.agreement.analysis.MOST_WORK", 0)
+    file = write("votes.json", collection(4))
+    args = ("agreement", file, "--rubric", own, "--resamples", 20)
+    coefficients = part_of(cli(*args, "--json").json, "scale")["coefficients"]
+    assert coefficients["fleiss"]["low"] is not None
+    assert coefficients["cohen"]["low"] is None
+    assert coefficients["cohen"]["value"] is not None
+    assert "scale: Too many pairs of raters for intervals" in cli(*args).out
+
+
 def test_raters_with_themselves(cli, write, own: Path) -> None:
     records = collection(6, raters=3, missing=0.0)
     random = np.random.default_rng(0)
@@ -741,12 +752,11 @@ def test_many_raters(write) -> None:
 def test_the_research_collection_fast(stc3: Path) -> None:
     file = stc3 / "train_data_cn.json"
     command = [sys.executable, "-m", "dialeval", "agreement", str(file), "--resamples", "0"]
-    took = []
-    for _ in range(2):
-        start = time.perf_counter()
-        done = subprocess.run([*command, "--json"], capture_output=True, check=True)
-        took.append(time.perf_counter() - start)
-    assert min(took) < 3
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run([*command, "--json"], capture_output=True, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    # Time of the processor: tests run beside others.
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 3
     found = json.loads(done.stdout)
     records = json.loads(file.read_text())
     votes = [[a["quality"]["A"] for a in record["annotations"]] for record in records]

@@ -4,7 +4,7 @@ Each of them is a function of sums over items, so that a bootstrap sample, in wh
 counts several times, is a weighted sum: `times @ item_sums(counts)`.
 
 Items may have unequal numbers of votes n_i. The definition is Gwet's (Handbook of inter-rater
-reliability, 2014, section 2.4), which for equal numbers is Fleiss' of 1971: agreement is the mean
+reliability, 2014), which for equal numbers is Fleiss' of 1971: agreement is the mean
 over items with two votes or more, every item of the same weight; the share of a label is the mean
 over items with one vote or more of its share of the item's votes. Items of a single vote so count
 for the shares and not for the agreement, and no item is dropped unsaid.

@@ -17,15 +17,22 @@ from dialeval import __version__
 from dialeval.cli import (
     agreement,
     compare,
+    correlate,
     crossval,
     evaluate,
     models,
+    open_domain,
     predict,
     questionnaire,
     quickstart,
+    ranked,
+    register,
+    sample,
     score,
     serve,
     stats,
+    submit,
+    task,
     topic_size,
     train,
     validate,
@@ -45,6 +52,9 @@ app.command("quickstart")(quickstart.command)
 app.command("score")(score.command)
 app.command("evaluate")(evaluate.command)
 app.command("compare")(compare.command)
+app.add_typer(ranked.app, name="ranked")
+app.add_typer(open_domain.app, name="open-domain")
+app.command("correlate")(correlate.command)
 app.command("topic-size")(topic_size.command)
 app.command("agreement")(agreement.command)
 app.command("questionnaire")(questionnaire.command)
@@ -52,9 +62,13 @@ app.command("predict")(predict.command)
 app.command("train")(train.command)
 app.command("crossval")(crossval.command)
 app.command("models")(models.command)
+app.command("sample")(sample.command)
 app.command("validate")(validate.command)
 app.command("stats")(stats.command)
 app.command("serve")(serve.command)
+app.command("register")(register.command)
+app.command("submit")(submit.command)
+app.add_typer(task.app, name="task")
 
 
 def _version(wanted: bool) -> None:

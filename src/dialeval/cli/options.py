@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+
+class TestName(StrEnum):
+    """The significance tests."""
+
+    tukey = "tukey"
+    randomisation = "randomisation"
+    t = "t"
+
 
 RubricOption = Annotated[
     str, typer.Option("--rubric", help="A built-in rubric, or your own .toml or .json file.")
@@ -22,4 +32,28 @@ StrictOption = Annotated[
 ]
 CollectionArgument = Annotated[
     Path, typer.Argument(metavar="FILE", help="A collection: .json, .jsonl, .gz, .parquet.")
+]
+ServerOption = Annotated[
+    str, typer.Option("--server", envvar="DIALEVAL_SERVER", help="The address of the server.")
+]
+TokenOption = Annotated[
+    str | None,
+    typer.Option("--token", envvar="DIALEVAL_TOKEN", help="A token, not the saved one."),
+]
+InsecureOption = Annotated[
+    bool, typer.Option("--insecure", help="Send tokens over plain http to other machines.")
+]
+SlugArgument = Annotated[str, typer.Argument(metavar="TASK", help="The task's address: its slug.")]
+LanguageOption = Annotated[
+    str, typer.Option("--language", help="english, chinese, or the code of another language.")
+]
+LOCAL_SERVER = "http://127.0.0.1:8000"
+TestOption = Annotated[
+    TestName, typer.Option("--test", help="Randomised Tukey HSD, or pairwise tests with Holm.")
+]
+TrialsOption = Annotated[int, typer.Option("--trials", help="Trials of a randomised test.")]
+AlphaOption = Annotated[float, typer.Option("--alpha", help="Significance level.")]
+ResultsOption = Annotated[
+    Path | None,
+    typer.Option("--out", metavar="DIR", help="Write tables, pictures and a report here."),
 ]

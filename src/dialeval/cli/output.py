@@ -14,10 +14,11 @@ def print_table(
     rows: Iterable[Sequence[str]],
     *,
     numbers: Sequence[int] = (),
+    wide: bool = False,
 ) -> None:
     """A table; the columns at the places `numbers` are set flush right.
 
-    A row of no cells draws a line.
+    A row of no cells draws a line. A `wide` table keeps each row on one line, however long.
     """
     from rich import box
     from rich.console import Console
@@ -26,7 +27,9 @@ def print_table(
 
     table = Table(box=box.SIMPLE_HEAD)
     for place, column in enumerate(columns):
-        table.add_column(column, justify="right" if place in numbers else "left")
+        table.add_column(
+            Text(column), justify="right" if place in numbers else "left", no_wrap=wide
+        )
     for row in rows:
         if row:
             table.add_row(*(Text(cell) for cell in row))
@@ -34,6 +37,9 @@ def print_table(
             table.add_section()
     console = Console()
     console.print(Text(title, style="bold"), soft_wrap=True)
+    if wide:
+        unlimited = console.options.update(max_width=10_000)
+        console.width = max(console.width, console.measure(table, options=unlimited).maximum)
     console.print(table)
 
 

@@ -27,6 +27,7 @@ from dialeval.report.agreement_figures import (
 from dialeval.report.dialogues import Bar, colours
 from dialeval.report.page import render
 from dialeval.report.provenance import Provenance
+from dialeval.report.tables import Table
 
 READ = 3
 """How many divided items are shown with their text."""
@@ -81,7 +82,7 @@ def _part(part: PartAgreement, found: Agreement) -> dict[str, Any]:
         "bar": _bar(part, part.seen.shares.tolist()),
         "coefficients": part_coefficients(part),
         "pairs": pairs_picture("pairs", part).inline() if several else "",
-        "pair_table": pair_table(part) if several else None,
+        "pair_table": _without_cells(pair_table(part)) if several else None,
         "tables": _tables(part),
         "raters": raters_picture("raters", part).inline() if several else "",
         "rater_table": rater_table(part),
@@ -93,6 +94,12 @@ def _part(part: PartAgreement, found: Agreement) -> dict[str, Any]:
         ],
         "items": [_item(part, found.collection, item) for item in part.divided_items(READ)],
     }
+
+
+def _without_cells(pairs: Table) -> Table:
+    """The table of pairs without its last column: the page draws what stands there."""
+    rows = tuple(row[:-1] for row in pairs.rows)
+    return Table(pairs.name, pairs.title, pairs.columns[:-1], rows)
 
 
 def _bar(part: PartAgreement, shares: list[float]) -> Bar:

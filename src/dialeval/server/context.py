@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import Any
 
 from dialeval.core.collection import Collection
 from dialeval.server.database import Database
@@ -28,3 +29,5 @@ class Context:
     golds: Golds = field(default_factory=Golds)
     collections: Kept[tuple[int, bool], Collection] = field(default_factory=Kept)
     """The dialogues of annotation projects and of their practice."""
+    boards: Kept[tuple[Any, ...], list[Any]] = field(default_factory=lambda: Kept(most=128))
+    """Ranked leaderboards, by everything that they depend on."""

@@ -6,6 +6,7 @@ import gzip
 import re
 import zlib
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +27,11 @@ from dialeval.server.tables import TaskCollection
 
 DEPTH = 32
 NOT_BRACKETS = bytes(set(range(256)) - set(b'[]{}"'))
+AUTOMATIC = 47
+"""Tells zlib to find out by itself whether a stream is its own kind or gzip."""
 ONE_KIND = bytes.maketrans(b"{}", b"[]")
+STRINGS = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\Z)', re.DOTALL)
+"""Never goes back, and takes a string without end whole: time grows with the length only."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +64,7 @@ class Golds:
         return self._kept.get((row.id, row.revision), read)
 
 
+@lru_cache(64)
 def task_rubric(text: str) -> Rubric:
     """The rubric of a task, as its row keeps it."""
     return parse_rubric(text.encode(), "rubric.json")
@@ -77,16 +83,27 @@ def unpacked(content: bytes, limit: int) -> bytes:
     """The content, unzipped if it is gzip, but never more than `limit` bytes of it."""
     if not content.startswith(b"\x1f\x8b"):
         return content
-    unzip = zlib.decompressobj(wbits=31)
-    try:
-        plain = unzip.decompress(content, limit + 1)
-    except zlib.error:
-        raise Problem(422, "bad-file", "found a damaged gzip file, expected JSON") from None
-    if len(plain) > limit:
-        raise Problem(413, "too-large", f"the file holds more than {limit >> 20} MB")
-    if not unzip.eof:
-        raise Problem(422, "bad-file", "found a gzip file that is cut short, expected a whole one")
-    return plain
+    parts: list[bytes] = []
+    size = 0
+    while content.startswith(b"\x1f\x8b"):  # a gzip file may be several, one after another
+        unzip = zlib.decompressobj(wbits=31)
+        try:
+            parts.append(unzip.decompress(content, limit + 1 - size))
+        except zlib.error:
+            raise Problem(422, "bad-file", "found a damaged gzip file, expected JSON") from None
+        size += len(parts[-1])
+        if size > limit:
+            raise Problem(413, "too-large", f"the file holds more than {limit >> 20} MB")
+        if not unzip.eof:
+            detail = "found a gzip file that is cut short, expected a whole one"
+            raise Problem(422, "bad-file", detail)
+        content = unzip.unused_data
+    return b"".join(parts)
+
+
+def unzipped(content: bytes) -> bytes:
+    """The file of a submission, as it was before zlib or gzip packed it."""
+    return zlib.decompressobj(wbits=AUTOMATIC).decompress(content)
 
 
 def format_of(content: bytes) -> Format:
@@ -101,9 +118,11 @@ def check_depth(content: bytes, limit: int = DEPTH) -> None:
     Only brackets matter. Each round takes the innermost pairs away, so what is left after
     `limit` rounds lies deeper (or is not JSON, which the decoder will say).
     """
-    if b"\\" in content or b'"' in content.translate(None, NOT_BRACKETS).replace(b'""', b""):
-        content = re.sub(rb'"(?:[^"\\]|\\.)*"', b"", content, flags=re.DOTALL)
-    brackets = content.translate(ONE_KIND, NOT_BRACKETS + b'"')
+    brackets = content.translate(None, NOT_BRACKETS).replace(b'""', b"")
+    if b"\\" in content or b'"' in brackets:  # strings may hold brackets: they go first
+        plain = re.sub(rb'"(?:[^"\\]|\\.)*"', b"", content, flags=re.DOTALL)
+        brackets = plain.translate(None, NOT_BRACKETS + b'"')
+    brackets = brackets.translate(ONE_KIND)
     for _ in range(limit):
         brackets = brackets.replace(b"[]", b"")
         if not brackets:

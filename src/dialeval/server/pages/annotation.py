@@ -12,13 +12,13 @@ from dialeval.core.errors import DialevalError
 from dialeval.core.rubric import built_in_rubrics
 from dialeval.server.access import CurrentActor, CurrentContext
 from dialeval.server.api.projects import Format, Slug, votes_response
-from dialeval.server.api.submissions import language_code
 from dialeval.server.context import Context
 from dialeval.server.middleware import REPORT_POLICY
 from dialeval.server.pages.organiser import chosen_rubric
 from dialeval.server.pages.rendering import go, page
 from dialeval.server.problems import Problem, bad_file, bad_request, not_found
 from dialeval.server.services.annotation import findings, overview, projects
+from dialeval.server.services.tasks import language_code
 
 router = APIRouter()
 

@@ -13,13 +13,13 @@ from dialeval.core.errors import DialevalError
 from dialeval.core.rubric import built_in_rubrics
 from dialeval.server.access import CurrentActor, CurrentContext
 from dialeval.server.api.live import Slug
-from dialeval.server.api.submissions import language_code
 from dialeval.server.context import Context
 from dialeval.server.pages.organiser import chosen_rubric
 from dialeval.server.pages.rendering import go, page
 from dialeval.server.problems import Problem, bad_file, not_found
 from dialeval.server.services.live import tests, transcripts
 from dialeval.server.services.live.systems import Address
+from dialeval.server.services.tasks import language_code
 
 router = APIRouter()
 

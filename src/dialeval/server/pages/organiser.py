@@ -16,7 +16,7 @@ from dialeval.server.access import CurrentActor, CurrentContext
 from dialeval.server.actor import Actor
 from dialeval.server.api.organising import export_response
 from dialeval.server.api.schemas import EARLIEST, LATEST, Offset
-from dialeval.server.api.submissions import Key, language_code
+from dialeval.server.api.submissions import Key
 from dialeval.server.api.tasks import Slug
 from dialeval.server.context import Context
 from dialeval.server.pages.rendering import go, page
@@ -26,6 +26,7 @@ from dialeval.server.services import accounts, events, results, submissions, tas
 from dialeval.server.services.annotation.projects import all_projects
 from dialeval.server.services.leaderboard import shown_scores
 from dialeval.server.services.live.tests import all_tests
+from dialeval.server.services.tasks import language_code
 
 router = APIRouter()
 
