@@ -39,10 +39,10 @@ def rows(context: Context) -> str:
 
 
 def test_a_second_time_changes_nothing(context: Context, tmp_path: Path) -> None:
-    first = demo.make_demo(context)
-    assert len(first) == 2
+    first = demo.make_demo(context, "http://here")
+    assert len(first) == 4
     before = rows(context)
-    assert demo.make_demo(context) == [
+    assert demo.make_demo(context, "http://here") == [
         "The demo is there from an earlier start, with its passwords."
     ]
     assert rows(context) == before
@@ -51,7 +51,7 @@ def test_a_second_time_changes_nothing(context: Context, tmp_path: Path) -> None
 
 def test_a_real_server_is_left_alone(house) -> None:
     with pytest.raises(UsageError, match="has an organiser already"):
-        demo.make_demo(house.context)
+        demo.make_demo(house.context, "http://here")
     assert house.anyone.ok("GET", "/tasks") == []
 
 
@@ -60,7 +60,7 @@ def test_without_the_model(context: Context, monkeypatch: pytest.MonkeyPatch) ->
         raise MissingExtraError("models", "models")
 
     monkeypatch.setattr(demo, "Bundled", missing)
-    assert len(demo.make_demo(context)) == 2
+    assert len(demo.make_demo(context, "http://here")) == 4
 
 
 def test_the_demo(tmp_path: Path, cli, monkeypatch: pytest.MonkeyPatch) -> None:

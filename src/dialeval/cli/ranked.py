@@ -213,3 +213,40 @@ def retrieve(
         return
     save_ranked(answers, out)
     print(f"{out}: {len(asked)} posts answered from {len(bot):,} pairs")
+
+
+@app.command("chat")
+def chat(
+    repository: Annotated[
+        Path,
+        typer.Option(
+            "--repository",
+            metavar="PAIRS",
+            help="Pairs with `post` and `comment`: .jsonl, .csv, .tsv; or a saved index.",
+        ),
+    ],
+    host: Annotated[str, typer.Option("--host", help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option("--port", min=0, max=65535, help="The port; 0 finds a free one.")
+    ] = 8801,
+) -> None:
+    """The retrieval chatbot over HTTP: chat completions, or {"text": ...} to {"reply": ...}.
+
+    Example: dialeval ranked chat --repository pairs.jsonl
+    """
+    from dialeval.chatbots.http import answer_of, chat_server
+    from dialeval.chatbots.repository import load_chatbot
+    from dialeval.core.errors import UsageError
+
+    bot = load_chatbot(repository)
+    try:
+        server = chat_server(answer_of(bot), host, port)
+    except OSError as error:
+        raise UsageError(f"{host}:{port}: cannot listen there ({error.strerror})") from None
+    address = f"http://{host}:{server.server_port}"
+    print(f"{len(bot)} pairs answer at {address}/v1/chat/completions and {address} (Ctrl-C stops)")
+    print(end="", flush=True)
+    try:
+        server.serve_forever()
+    except KeyboardInterrupt:
+        server.server_close()

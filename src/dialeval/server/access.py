@@ -20,6 +20,11 @@ from dialeval.server.services.live import tests
 SESSION_COOKIE = "__Host-dialeval-session"
 VISITOR_COOKIE = "__Host-dialeval-visitor"
 FORM_KEY = "form_key"
+LINKS = {
+    "dialeval_annotator_": projects.actor_of_link,
+    "dialeval_tester_": tests.actor_of_link,
+}
+"""Whose a link is, by how its secret begins; all other tokens are teams' and organisers'."""
 
 ANY: frozenset[str] = frozenset({"anyone", "team", "organiser"})
 MEMBER = frozenset({"team", "organiser"})
@@ -85,6 +90,7 @@ ROUTES: dict[str, frozenset[str]] = {
     "POST /organiser/projects/{project}/freeze": ORGANISER,
     "GET /organiser/projects/{project}/votes.{format}": ORGANISER,
     "GET /organiser/projects/{project}/agreement": ORGANISER,
+    "GET /organiser/projects/{project}/ranking": ORGANISER,
     "GET /healthz": ANY,
     "GET /readyz": ANY,
     "GET /api/docs": ANY,
@@ -129,6 +135,7 @@ ROUTES: dict[str, frozenset[str]] = {
     f"DELETE {API}/projects/{{project}}/annotators/{{pseudonym}}": ORGANISER,
     f"GET {API}/projects/{{project}}/votes": ORGANISER,
     f"GET {API}/projects/{{project}}/agreement": ORGANISER,
+    f"GET {API}/projects/{{project}}/ranking": ORGANISER,
     f"POST {API}/projects/{{project}}/freeze": ORGANISER,
     f"GET {API}/live-tests": ORGANISER,
     f"POST {API}/live-tests": ORGANISER,
@@ -193,10 +200,9 @@ def _bearer(context: Context, request: Request) -> Actor:
     scheme, _, token = header.partition(" ")
     if scheme.lower() != "bearer":
         raise Problem(401, "sign-in", "the token is not right")
-    actor = ANYONE
-    for holder in (actor_of_token, projects.actor_of_link, tests.actor_of_link):
-        if actor is ANYONE:
-            actor = holder(context, token.strip())
+    token = token.strip()
+    holder = next((LINKS[kind] for kind in LINKS if token.startswith(kind)), actor_of_token)
+    actor = holder(context, token)
     if actor is ANYONE:
         raise Problem(401, "sign-in", "the token is not right")
     return actor
@@ -218,19 +224,19 @@ async def _check_form(request: Request) -> None:
         raise Problem(403, "forbidden", detail)
 
 
-def current_actor(request: Request) -> Actor:
-    """Who makes the request, as `authorise` found out."""
+async def current_actor(request: Request) -> Actor:
+    """Who makes the request, as `authorise` found out. (Async: FastAPI needs no thread for it.)"""
     actor: Actor = request.state.actor
     return actor
 
 
-def current_context(request: Request) -> Context:
+async def current_context(request: Request) -> Context:
     """What the services work with."""
     context: Context = request.app.state.context
     return context
 
 
-def address_of(request: Request) -> str:
+async def address_of(request: Request) -> str:
     """The client's address, for limits."""
     return request.client.host if request.client else "unknown"
 

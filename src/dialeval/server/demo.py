@@ -26,6 +26,7 @@ from dialeval.predictors.predictor import run_of
 from dialeval.samples import sample
 from dialeval.server.actor import Actor
 from dialeval.server.context import Context
+from dialeval.server.demo_judging import make_judging
 from dialeval.server.services import accounts, submissions, tasks
 from dialeval.server.settings import Rate
 from dialeval.server.tables import Organiser, Task
@@ -85,8 +86,8 @@ class Sending:
         return self.plan.skill * (1 + self.number) / self.plan.runs
 
 
-def make_demo(context: Context) -> list[str]:
-    """Fill a new server, once; what to tell the person who started it."""
+def make_demo(context: Context, address: str) -> list[str]:
+    """Fill a new server, once; what to tell the person who started it at this address."""
     with context.database.read() as session:
         if session.scalar(select(Task.id).where(Task.slug == SLUG)) is not None:
             return ["The demo is there from an earlier start, with its passwords."]
@@ -114,6 +115,7 @@ def make_demo(context: Context) -> list[str]:
     return [
         f"The demo's organiser: {ORGANISER}, password {password}",
         f"The token of the team {OWN_TEAM}: {teams[OWN_TEAM][1]}",
+        *make_judging(context, organiser, address),
     ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from dialeval.core.errors import UsageError
 from dialeval.server.context import Context
 from dialeval.server.database import Database
 from dialeval.server.demo import make_demo
+from dialeval.server.demo_judging import chatbots
 from dialeval.server.services.accounts import invite_first
 from dialeval.server.settings import Settings, sqlite_url
 
@@ -52,15 +54,16 @@ def serve(options: Options) -> None:
     address = f"http://{shown}:{port}"
     context = Context(database, settings)
     if options.demo:
-        for line in make_demo(context):
+        for line in make_demo(context, address):
             print(line)
     secret = invite_first(context)
     print(f"dialeval serves at {address} (stop with Ctrl-C)")
     if secret:
         print(f"Become the first organiser, once: {address}/join/{secret}")
     print(end="", flush=True)
-    database.engine.dispose()
-    _run(options, listening)
+    with chatbots(context) if options.demo else nullcontext():
+        database.engine.dispose()
+        _run(options, listening)
 
 
 def _make_folder(folder: Path) -> None:

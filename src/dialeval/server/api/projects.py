@@ -14,8 +14,10 @@ from starlette.concurrency import run_in_threadpool
 from dialeval.server.access import CurrentActor, CurrentContext
 from dialeval.server.api.organising import rubric_of
 from dialeval.server.api.schemas import In, TaskOut, Text
-from dialeval.server.api.submissions import RUN_BODY, language_code
+from dialeval.server.api.submissions import RUN_BODY
 from dialeval.server.services.annotation import findings, overview, projects
+from dialeval.server.services.live import ranking
+from dialeval.server.services.tasks import language_code
 
 router = APIRouter(tags=["annotation projects"])
 
@@ -186,6 +188,12 @@ def agreement(context: CurrentContext, project: Slug) -> dict[str, Any]:
     """The numbers of `dialeval agreement`, on the votes so far."""
     found: dict[str, Any] = msgspec.to_builtins(findings.agreement(context, project))
     return found
+
+
+@router.get("/projects/{project}/ranking")
+def rank(context: CurrentContext, project: Slug) -> dict[str, Any]:
+    """The systems of a live test by people's judgements of their talks, with significance."""
+    return ranking.ranking(context, project).to_json()
 
 
 @router.post("/projects/{project}/freeze", status_code=201)

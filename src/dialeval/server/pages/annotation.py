@@ -18,6 +18,7 @@ from dialeval.server.pages.organiser import chosen_rubric
 from dialeval.server.pages.rendering import go, page
 from dialeval.server.problems import Problem, bad_file, bad_request, not_found
 from dialeval.server.services.annotation import findings, overview, projects
+from dialeval.server.services.live import ranking
 from dialeval.server.services.tasks import language_code
 
 router = APIRouter()
@@ -121,6 +122,7 @@ def _project_page(
         "project.html",
         problem.status if problem else 200,
         progress=overview.progress(context, slug),
+        of_systems=ranking.has_systems(context, slug),
         links=[(name, f"{base}/annotate/{secret}") for name, secret in links or ()],
         problem=problem,
     )
@@ -179,6 +181,13 @@ def votes(
 ) -> Response:
     """The votes so far, as a file."""
     return votes_response(context, project, format, pseudonyms=pseudonyms)
+
+
+@router.get("/organiser/projects/{project}/ranking")
+def rank(context: CurrentContext, request: Request, project: Slug) -> Response:
+    """The systems of a live test, ranked."""
+    row = projects.find_project(context, project)
+    return page(request, "ranking.html", project=row, standings=ranking.ranking(context, project))
 
 
 @router.get("/organiser/projects/{project}/agreement")

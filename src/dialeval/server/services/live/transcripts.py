@@ -18,6 +18,9 @@ from dialeval.server.services.annotation.projects import Plan, create_project
 from dialeval.server.services.live.talks import ENDED
 from dialeval.server.services.live.tests import test_in
 
+SYSTEM = "system"
+"""The field of a dialogue that names the system under test."""
+
 
 def transcripts(context: Context, slug: str) -> tuple[LiveTest, list[dict[str, Any]]]:
     """Every talk that ended with a reply, as a dialogue. Its system and sentence are fields."""
@@ -43,7 +46,7 @@ def _dialogue(session: Session, talk: Talk, speakers: tuple[str, ...]) -> dict[s
         turns.append({"sender": speakers[0], "utterances": [row.text]})
         turns.append({"sender": speakers[1], "utterances": [row.reply]})
         waits.append(row.milliseconds)
-    fields = {"system": talk.system.name, "opening": talk.opening, "ended": talk.reason}
+    fields = {SYSTEM: talk.system.name, "opening": talk.opening, "ended": talk.reason}
     return {"id": talk.key, "turns": turns, **fields, "milliseconds": waits}
 
 
