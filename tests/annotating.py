@@ -13,7 +13,10 @@ from servers import Api, House
 
 from dialeval.core.rubric import Rubric, load_rubric
 from dialeval.server.actor import Actor
+from dialeval.server.context import Context
+from dialeval.server.database import Database
 from dialeval.server.services.annotation import projects
+from dialeval.server.settings import Settings
 
 PANEL: dict[str, Any] = {
     "name": "panel",
@@ -85,8 +88,19 @@ def in_file(records: list[dict[str, Any]]) -> bytes:
     return json.dumps(records).encode()
 
 
+def make_project_at(
+    url: str, records: list[dict[str, Any]], slug: str = "project", **plan: Any
+) -> str:
+    """A project in the database of a server that runs elsewhere."""
+    database = Database(url)
+    try:
+        return make_project(Context(database, Settings(url)), records, slug, **plan)
+    finally:
+        database.engine.dispose()
+
+
 def make_project(
-    house: House,
+    house: House | Context,
     records: list[dict[str, Any]],
     slug: str = "project",
     *,
@@ -94,9 +108,9 @@ def make_project(
     practice: list[dict[str, Any]] | None = None,
     **plan: Any,
 ) -> str:
-    """A project of the application in this process."""
+    """A project with a rubric and practice of its own, which the API does not take."""
     projects.create_project(
-        house.context,
+        house if isinstance(house, Context) else house.context,
         Actor("organiser", 1, "Olga"),
         slug,
         rubric_from(rubric),

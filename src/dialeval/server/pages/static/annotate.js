@@ -328,7 +328,9 @@ function reveal(feedback) {
     const where = one.turn === null ? "" : ` (${one.turn + 1})`;
     const block = made("div", "revealed");
     block.append(made("h3", "", `${inLanguage(criterion.name) || criterion.id}${where}`));
-    for (const [label, share] of Object.entries(one.others)) {
+    const { labels } = questions.find(({ criterion, turn }) => criterion === one.criterion && turn === one.turn);
+    for (const label of labels) { // in the order of the scale: an object would put "0" first
+      const share = one.others[label];
       const row = made("div", label === one.own ? "share own" : "share");
       const meter = document.createElement("meter");
       meter.max = 1;

@@ -230,7 +230,9 @@ def all_projects(context: Context) -> list[tuple[Project, int]]:
 def actor_of_link(context: Context, secret: str) -> Actor:
     """The annotator whose link this is; anyone if it does not work any more."""
     with context.database.read() as session:
-        row = session.scalar(select(Annotator).where(Annotator.token_digest == digest(secret)))
-        if row is None or row.revoked_at is not None:
-            return ANYONE
-        return Actor("annotator", row.id, row.pseudonym)
+        columns = select(Annotator.id, Annotator.pseudonym, Annotator.revoked_at)
+        query = columns.where(Annotator.token_digest == digest(secret))
+        row = session.execute(query).one_or_none()
+    if row is None or row.revoked_at is not None:
+        return ANYONE
+    return Actor("annotator", row.id, row.pseudonym)

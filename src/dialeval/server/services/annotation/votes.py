@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 import numpy as np
-from sqlalchemy import case, select
+from sqlalchemy import bindparam, case, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
 from dialeval.core.collection import Collection
 from dialeval.core.rubric import Criterion
 from dialeval.server.actor import Actor
-from dialeval.server.annotation_tables import Annotator, Assignment, Project, Vote
+from dialeval.server.annotation_tables import Annotator, Assignment, Item, Project, Vote
 from dialeval.server.context import Context
 from dialeval.server.problems import Problem, bad_request
 from dialeval.server.scoring import read_collection, task_rubric
 from dialeval.server.services.annotation.assignments import (
     DONE,
+    OPEN,
     held_annotator,
     open_assignment,
 )
@@ -61,12 +63,52 @@ def questions(collection: Collection, place: int) -> list[Question]:
 
 def dialogues_of(context: Context, project: Project, *, practice: bool = False) -> Collection:
     """The dialogues of a project or of its practice: from memory, or by its open transaction."""
+    return context.collections.get((project.id, practice), lambda: _read(project, practice))
 
-    def read() -> Collection:
-        content = project.practice if practice else project.content
-        return read_collection(content or b"", task_rubric(project.rubric), "the project's data")
 
-    return context.collections.get((project.id, practice), read)
+def _read(project: Project, practice: bool) -> Collection:
+    content = project.practice if practice else project.content
+    return read_collection(content or b"", task_rubric(project.rubric), "the project's data")
+
+
+def _keep(insert: Any) -> Any:
+    """The statement that keeps a vote unless a newer one is there."""
+    newer = insert.excluded.sequence >= insert.table.c.sequence
+    kept = {name: (insert.excluded[name], insert.table.c[name]) for name in ("label", "sequence")}
+    return insert.on_conflict_do_update(
+        index_elements=["assignment_id", "criterion", "turn"],
+        set_={name: case((newer, new), else_=old) for name, (new, old) in kept.items()},
+    )
+
+
+# A click is the most frequent request by far: its statements are made once, without objects.
+_OPEN = (
+    select(
+        Assignment.id,
+        Assignment.project_id,
+        Assignment.seconds,
+        Assignment.last_at,
+        Item.place,
+        Item.practice,
+    )
+    .join(Item, Item.id == Assignment.item_id)
+    .where(
+        Assignment.key == bindparam("key"),
+        Assignment.annotator_id == bindparam("annotator"),
+        Assignment.status == OPEN,
+    )
+    .with_for_update(of=Assignment)
+)
+_KEEP = {
+    True: _keep(sqlite.insert(Vote)),
+    False: _keep(postgresql.insert(Vote)),
+}
+"""By whether the database is SQLite."""
+_WORKED = (
+    update(Assignment)
+    .where(Assignment.id == bindparam("of"))
+    .values(seconds=bindparam("spent"), last_at=bindparam("moment"))
+)
 
 
 def save_vote(
@@ -80,27 +122,27 @@ def save_vote(
 ) -> None:
     """Keep a label, or take it away (None). The same request twice is as good as once."""
     with context.database.write() as session:
-        annotator, assignment = _held(session, actor, key)
-        question = _question(context, annotator, assignment, criterion, turn)
+        of = {"key": key, "annotator": actor.id}
+        found = session.execute(_OPEN, of).one_or_none()
+        if found is None:  # not theirs, ended, or given back: taken again, or refused
+            open_assignment(session, held_annotator(session, actor), key)
+            session.flush()
+            found = session.execute(_OPEN, of).one()
+        question = _question(context, session, found, criterion, turn)
         if label is not None and label not in question.labels:
             raise bad_request(f"the labels are {', '.join(question.labels)}")
-        insert = (sqlite if context.database.sqlite else postgresql).insert(Vote)
-        newer = insert.excluded.sequence >= Vote.sequence
-        statement = insert.values(
-            assignment_id=assignment.id,
-            criterion=question.criterion,
-            turn=question.turn,
-            label=label or "",
-            sequence=sequence,
-        ).on_conflict_do_update(
-            index_elements=["assignment_id", "criterion", "turn"],
-            set_={
-                "label": case((newer, insert.excluded.label), else_=Vote.label),
-                "sequence": case((newer, insert.excluded.sequence), else_=Vote.sequence),
-            },
-        )
-        session.execute(statement)
-        _worked(assignment, context.now())
+        vote = {
+            "assignment_id": found.id,
+            "criterion": question.criterion,
+            "turn": question.turn,
+            "label": label or "",
+            "sequence": sequence,
+        }
+        connection = session.connection()
+        connection.execute(_KEEP[context.database.sqlite], vote)
+        moment = context.now()
+        spent = found.seconds + _pause(found.last_at, moment)
+        connection.execute(_WORKED, {"of": found.id, "spent": spent, "moment": moment})
 
 
 def save_comment(context: Context, actor: Actor, key: str, comment: str) -> None:
@@ -158,24 +200,26 @@ def _held(
 
 
 def _question(
-    context: Context,
-    annotator: Annotator,
-    assignment: Assignment,
-    criterion: str,
-    turn: int | None,
+    context: Context, session: Session, found: Any, criterion: str, turn: int | None
 ) -> Question:
-    collection = dialogues_of(context, annotator.project, practice=assignment.item.practice)
+    collection = context.collections.get(
+        (found.project_id, found.practice),
+        lambda: _read(session.get_one(Project, found.project_id), found.practice),
+    )
     wanted = (criterion, WHOLE if turn is None else turn)
-    for question in questions(collection, assignment.item.place):
+    for question in questions(collection, found.place):
         if (question.criterion, question.turn) == wanted:
             return question
     raise bad_request("this dialogue has no such question")
 
 
 def _worked(assignment: Assignment, moment: datetime) -> None:
-    pause = (moment - assignment.last_at).total_seconds()
-    assignment.seconds += max(0.0, min(pause, LONGEST_PAUSE))
+    assignment.seconds += _pause(assignment.last_at, moment)
     assignment.last_at = moment
+
+
+def _pause(last: datetime, moment: datetime) -> float:
+    return max(0.0, min((moment - last).total_seconds(), LONGEST_PAUSE))
 
 
 def _feedback(collection: Collection, place: int, question: Question, own: str) -> Feedback:
