@@ -3,13 +3,17 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run test lint bench clean
+.PHONY: run test slow lint bench clean
 
 run: $(VENV)/run
 	$(BIN)/dialeval quickstart
 
 test: $(VENV)/dev
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 -m "not slow"
+
+# Crashes by the dozen and large crowds: minutes each. CI runs them after the others.
+slow: $(VENV)/dev
+	$(BIN)/pytest -n 2 -m slow
 
 lint: $(VENV)/dev
 	$(BIN)/ruff check .
