@@ -19,6 +19,7 @@ ORDER = [
     "agreement",
     "stats",
     "predictors",
+    "chatbots",
     "mine",
     "report",
     "server",

@@ -16,11 +16,15 @@ import typer
 from dialeval import __version__
 from dialeval.cli import (
     compare,
+    correlate,
     crossval,
     evaluate,
     models,
+    open_domain,
     predict,
     quickstart,
+    ranked,
+    sample,
     score,
     serve,
     stats,
@@ -43,11 +47,15 @@ app.command("quickstart")(quickstart.command)
 app.command("score")(score.command)
 app.command("evaluate")(evaluate.command)
 app.command("compare")(compare.command)
+app.add_typer(ranked.app, name="ranked")
+app.add_typer(open_domain.app, name="open-domain")
+app.command("correlate")(correlate.command)
 app.command("topic-size")(topic_size.command)
 app.command("predict")(predict.command)
 app.command("train")(train.command)
 app.command("crossval")(crossval.command)
 app.command("models")(models.command)
+app.command("sample")(sample.command)
 app.command("validate")(validate.command)
 app.command("stats")(stats.command)
 app.command("serve")(serve.command)

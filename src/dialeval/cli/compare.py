@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from dialeval.cli.evaluate import Missing
-from dialeval.cli.options import JobsOption, JsonOption, RubricOption, SeedOption, StrictOption
-
-if TYPE_CHECKING:
-    from dialeval.report.results import Results
-
-
-class TestName(StrEnum):
-    """The significance tests."""
-
-    tukey = "tukey"
-    randomisation = "randomisation"
-    t = "t"
+from dialeval.cli.options import (
+    AlphaOption,
+    JobsOption,
+    JsonOption,
+    RubricOption,
+    SeedOption,
+    StrictOption,
+    TestName,
+    TestOption,
+    TrialsOption,
+)
 
 
 def command(
@@ -37,11 +34,9 @@ def command(
         typer.Option("--manifest", help="Names, teams and languages of runs: .toml or .json."),
     ] = None,
     rubric: RubricOption = "helpdesk",
-    test: Annotated[
-        TestName, typer.Option("--test", help="Randomised Tukey HSD, or pairwise tests with Holm.")
-    ] = TestName.tukey,
-    trials: Annotated[int, typer.Option("--trials", help="Trials of a randomised test.")] = 5000,
-    alpha: Annotated[float, typer.Option("--alpha", help="Significance level.")] = 0.05,
+    test: TestOption = TestName.tukey,
+    trials: TrialsOption = 5000,
+    alpha: AlphaOption = 0.05,
     seed: SeedOption = 0,
     measure: Annotated[
         list[str] | None,
@@ -65,6 +60,7 @@ def command(
     Example: dialeval compare runs/ --gold test_en.json --gold test_cn.json --out results
     """
     from dialeval.cli.output import print_json, warn
+    from dialeval.cli.standings import print_ranks, print_written, write_results
     from dialeval.core.decode_collection import load
     from dialeval.core.errors import UsageError
     from dialeval.report.campaign import find_entries, gold_language, read_campaign
@@ -118,51 +114,5 @@ def command(
         print_json(results.to_json())
         return
     for comparison in comparisons:
-        print_ranks(results, comparison.language)
-    if page:
-        print(f"The report: {page}\nTables: {out / 'tables'}, pictures: {out / 'figures'}")
-    else:
-        print(f"Tables: {out / 'tables'}")
-
-
-def write_results(
-    results: Results, out: Path, pictures: Sequence[str] = ("svg", "pdf")
-) -> Path | None:
-    """Everything the installed extras can write; the report's path if it is among it."""
-    from dialeval.cli.output import warn
-    from dialeval.core.errors import MissingExtraError
-
-    try:
-        return results.report(out, pictures)
-    except MissingExtraError as error:
-        warn(f"tables only: {error}")
-        return None
-
-
-def print_ranks(results: Results, language: str) -> None:
-    """For each criterion and measure the best runs, and what they are better than."""
-    from dialeval.cli.output import print_table
-
-    comparison = next(c for c in results.comparisons if c.language == language)
-    rows: list[list[str]] = []
-    for one in comparison.contests:
-        worse: dict[str, int] = {}
-        for better in one.better:
-            worse[better.run] = worse.get(better.run, 0) + 1
-        if rows:
-            rows.append([])
-        for place, (run, mean) in enumerate(zip(one.runs, one.means.tolist(), strict=True)):
-            low, high = one.intervals[place]
-            rows.append(
-                [
-                    "" if place else f"{one.criterion} {one.measure.upper()}",
-                    str(one.ranks[place]),
-                    run,
-                    f"{mean:.4f}",
-                    f"{low:.4f} .. {high:.4f}",
-                    str(worse.get(run, 0)),
-                ]
-            )
-    columns = ["measure", "rank", "run", "mean", "95% interval", "better than"]
-    title = f"{language}: {len(comparison.runs)} runs over {len(comparison.gold)} dialogues"
-    print_table(title, columns, rows, numbers=(1, 3, 4, 5))
+        print_ranks(comparison)
+    print_written(out, page)

@@ -80,7 +80,7 @@ def command(
         for path, name in zip(runs, names, strict=True)
     ]
     if by_dialogue is not None:
-        _write_by_dialogue(by_dialogue, scores)
+        write_by_dialogue(by_dialogue, scores)
     if json:
         values = []
         for score in scores:
@@ -163,7 +163,7 @@ def _print_rows(rows: list[Row], gold: str, log2: bool) -> None:
     print_table(f"Scores against {gold}", columns, cells, numbers=(2, 3, 4))
 
 
-def _write_by_dialogue(path: Path, scores: list[Score]) -> None:
+def write_by_dialogue(path: Path, scores: list[Score]) -> None:
     """`id`, then a column a criterion and measure; several runs get a column `run` before."""
     from dialeval.cli.output import write_csv
 

@@ -22,9 +22,9 @@ def command(
 
     Example: dialeval quickstart
     """
-    from dialeval.cli.compare import write_results
     from dialeval.cli.evaluate import print_scores
     from dialeval.cli.score import command as score
+    from dialeval.cli.standings import write_results
     from dialeval.core.encode import save, save_run
     from dialeval.measures.evaluate import evaluate
     from dialeval.predictors.bundled import has_encoders

@@ -20,6 +20,7 @@ _FORMATS: dict[str, Format] = {
     ".ndjson": "jsonl",
     ".parquet": "parquet",
 }
+_TABLES = (".csv", ".tsv", ".xlsx")
 _GZIP_MAGIC = b"\x1f\x8b"
 
 
@@ -48,7 +49,8 @@ def stem_of(path: Path) -> str:
     'BL-uniform'
     """
     name = path.name.removesuffix(".gz")
-    return name.removesuffix(Path(name).suffix) if Path(name).suffix in _FORMATS else name
+    ending = Path(name).suffix
+    return name.removesuffix(ending) if ending in (*_FORMATS, *_TABLES) else name
 
 
 @contextmanager

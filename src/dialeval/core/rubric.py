@@ -16,13 +16,19 @@ from typing import Any, Literal
 
 import msgspec
 
-from dialeval.core.errors import DataError, shown, unknown_name
+from dialeval.core.errors import DataError, UsageError, shown, unknown_name
+from dialeval.core.levels import (
+    IDS,
+    Aspect,
+    Known,
+    Level,
+    Texts,
+    check_aspects,
+    check_levels,
+)
 
 Scope = Literal["dialogue", "turn"]
 Kind = Literal["ordinal", "nominal", "yes-no"]
-Texts = dict[str, str]
-"""The same text by language: `{"en": "...", "zh": "..."}`."""
-
 QUALITY = "quality"
 """The key under which the files hold all dialogue-scope criteria."""
 
@@ -48,6 +54,8 @@ class Criterion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """Other spellings of labels that files may use."""
     weights: dict[str, float] = {}
     """How a turn criterion's speakers combine into one score of the dialogue."""
+    points: dict[str, float] = {}
+    """What a vote for a label gives in an aspect, where the label itself does not say."""
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
@@ -71,6 +79,21 @@ class Criterion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         codes.update({alias: codes[label] for alias, label in self.aliases.items()})
         return codes
 
+    @cached_property
+    def worth(self) -> tuple[float, ...]:
+        """The points of a vote for each label (its column).
+
+        As `points` says; else whole-number labels are their own worth, and the first label of a
+        yes-no criterion is worth 1, the other 0.
+        """
+        if self.points:
+            return tuple(float(self.points[label]) for label in self.columns)
+        if all(is_whole_number(label) for label in self.columns):
+            return tuple(float(label) for label in self.columns)
+        if self.kind == "yes-no" and len(self.columns) == 2:
+            return (1.0, 0.0)
+        raise UsageError(f"criterion {self.id!r}: its labels have no points in the rubric")
+
     def labels_of(self, speaker: str) -> tuple[str, ...]:
         """The labels that this speaker's turns may have; none if they are not judged."""
         return self.labels if isinstance(self.labels, tuple) else self.labels.get(speaker, ())
@@ -88,6 +111,12 @@ class Rubric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     criteria: tuple[Criterion, ...]
     title: Texts = {}
     speaker_names: dict[str, Texts] = {}
+    levels: tuple[Level, ...] = ()
+    """Labels that follow from votes on the criteria, by rule."""
+    aspects: tuple[Aspect, ...] = ()
+    """Groups of criteria whose labels give points."""
+    most_turns: int | None = None
+    """How many judged turns of a dialogue give points, from its beginning; all unless told."""
 
     def __hash__(self) -> int:  # decoders are cached by rubric; the texts in it are dicts
         return hash((self.name, self.speakers, tuple(c.id for c in self.criteria)))
@@ -98,6 +127,19 @@ class Rubric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
             if criterion.id == id:
                 return criterion
         raise unknown_name("criterion", id, [c.id for c in self.criteria])
+
+    def level(self, id: str | None = None) -> Level:
+        """The derived level with this id, or the last one, which may rest on all others.
+
+        >>> load_rubric("stc2").level().labels
+        ('L0', 'L1', 'L2')
+        """
+        if not self.levels:
+            raise UsageError(f"rubric {self.name!r} has no levels")
+        for level in self.levels[::-1]:
+            if id in (None, level.id):
+                return level
+        raise unknown_name("level", str(id), [level.id for level in self.levels])
 
     @cached_property
     def of_dialogues(self) -> tuple[Criterion, ...]:
@@ -208,6 +250,11 @@ def _check(rubric: Rubric, source: str) -> None:
         fail("speaker_names", shown(speaker), f"one of {', '.join(rubric.speakers)}")
     for i, criterion in enumerate(rubric.criteria):
         _check_criterion(criterion, rubric.speakers, source, f"criteria[{i}]")
+    criteria = {c.id: Known(c.columns, c.scope) for c in rubric.criteria}
+    check_levels(rubric.levels, criteria, source)
+    check_aspects(rubric.aspects, criteria, source)
+    if rubric.most_turns is not None and rubric.most_turns < 1:
+        fail("most_turns", str(rubric.most_turns), "1 or more")
 
 
 def _check_criterion(
@@ -216,7 +263,7 @@ def _check_criterion(
     def fail(where: str, found: str, expected: str) -> None:
         raise DataError(source, f"{place}.{where}", found, expected)
 
-    if not re.fullmatch(r"[\w-]+", criterion.id) or criterion.id in RESERVED:
+    if not re.fullmatch(IDS, criterion.id) or criterion.id in RESERVED:
         reserved = ", ".join(sorted(RESERVED))
         fail("id", shown(criterion.id), f"letters, digits, _ and -, and none of {reserved}")
     if not criterion.measures:
@@ -249,6 +296,13 @@ def _check_criterion(
             fail(f"aliases.{alias}", "a label of its own", "another spelling")
     for label in criterion.meanings.keys() - set(criterion.columns):
         fail("meanings", shown(label), f"one of {', '.join(criterion.columns)}")
+    if criterion.points:
+        if set(criterion.points) != set(criterion.columns):
+            found = ", ".join(criterion.points)
+            fail("points", found, f"points for each of {', '.join(criterion.columns)}")
+        for label, points in criterion.points.items():
+            if not (math.isfinite(points) and points >= 0):
+                fail(f"points.{label}", f"{points:g}", "a number of 0 or more")
     if criterion.weights:
         _check_weights(criterion, speakers, source, f"{place}.weights")
 

@@ -168,7 +168,8 @@ def ranking_picture(
         )
     ]
     entries += [(row.score, row.label, None) for row in published]
-    entries.sort(key=lambda entry: entry[0], reverse=True)
+    entries.sort(key=lambda entry: entry[0], reverse=not contest.higher)
+    better = "higher" if contest.higher else "lower"
 
     def draw(axes: Any) -> None:
         for place, (mean, _, interval) in enumerate(entries):
@@ -179,14 +180,14 @@ def ranking_picture(
                 axes.plot(mean, place, "o", color=ACCENT, ms=5)
         axes.set_yticks(range(len(entries)), [_short(label) for _, label, _ in entries])
         axes.set_ylim(-0.6, len(entries) - 0.4)
-        axes.set_xlabel(f"mean {contest.measure.upper()} (lower is better)")
+        axes.set_xlabel(f"mean {contest.title} ({better} is better)")
         axes.grid(axis="x", lw=0.6)
         axes.set_axisbelow(True)
         axes.tick_params(length=0)
         axes.spines["left"].set_visible(False)
 
     best = contest.runs[0]
-    description = f"Mean {contest.measure.upper()} of {len(entries)} runs, best: {best}"
+    description = f"Mean {contest.title} of {len(entries)} runs, best: {best}"
     left = _room([_short(label) for _, label, _ in entries])
     return _drawn(name, description, (WIDTH, 0.65 + 0.25 * len(entries)), draw, left=left)
 
@@ -240,13 +241,13 @@ def distribution_picture(name: str, contest: Contest) -> Picture:
             axes.plot((middle, middle), (place - 0.25, place + 0.25), color=ACCENT, lw=1.8)
         axes.set_yticks(range(len(runs)), [_short(run) for run in runs])
         axes.set_ylim(-0.6, len(runs) - 0.4)
-        axes.set_xlabel(f"{contest.measure.upper()} of a dialogue: median, middle half, middle 90%")
+        axes.set_xlabel(f"{contest.title} of a {contest.unit}: median, middle half, middle 90%")
         axes.grid(axis="x", lw=0.6)
         axes.set_axisbelow(True)
         axes.tick_params(length=0)
         axes.spines["left"].set_visible(False)
 
-    description = f"Spread of {contest.measure.upper()} over {len(contest.ids)} dialogues"
+    description = f"Spread of {contest.title} over {len(contest.ids)} {contest.unit}s"
     left = _room([_short(run) for run in runs])
     return _drawn(name, description, (WIDTH, 0.65 + 0.25 * len(runs)), draw, left=left)
 
@@ -260,16 +261,14 @@ def power_picture(name: str, contests: Sequence[Contest]) -> Picture:
             colour = (ACCENT, SECOND, MUTED, TEXT)[place % 4]
             style = ("-", "--", "-.", ":")[(place // 4) % 4]
             pairs = np.arange(1, levels.size + 1)
-            axes.step(
-                pairs, levels, style, where="mid", color=colour, label=contest.measure.upper()
-            )
+            axes.step(pairs, levels, style, where="mid", color=colour, label=contest.title)
         axes.axhline(contests[0].alpha, color=LINE, lw=1)
         axes.set_xlabel("run pairs, by p-value")
         axes.set_ylabel("achieved significance level")
         axes.legend(labelcolor=TEXT)
         axes.tick_params(length=0, colors=MUTED)
 
-    measures = ", ".join(contest.measure.upper() for contest in contests)
+    measures = ", ".join(contest.title for contest in contests)
     return _drawn(name, f"Achieved significance levels by {measures}", (WIDTH, 2.6), draw)
 
 

@@ -17,10 +17,9 @@ from dialeval.report.figures import (
     power_picture,
     ranking_picture,
 )
-from dialeval.report.results import Comparison, Results, anova_table, rank_table, tau_table
+from dialeval.report.results import Comparison, Results
+from dialeval.report.standings import Standings, anova_table, rank_table, tau_table
 from dialeval.stats.contest import TESTS, Contest
-
-LANGUAGES = {"en": "English", "zh": "Chinese"}
 
 
 def render(template: str, **values: Any) -> str:
@@ -55,7 +54,8 @@ def write_report(
     page = render(
         "report.html",
         sections=sections,
-        teams=results.team_table() if len(results.comparisons) else None,
+        about=results.comparisons[0].about,
+        teams=results.team_table() if results.predicting else None,
         settings=results.settings,
         test=TESTS[results.settings.test],
         reference=results.reference,
@@ -71,44 +71,51 @@ def write_report(
 
 
 def _section(
-    results: Results, comparison: Comparison, pictures: list[Picture], dialogues: bool
+    results: Results, comparison: Standings, pictures: list[Picture], dialogues: bool
 ) -> dict[str, Any]:
-    language = comparison.language
     return {
-        "language": language,
-        "title": LANGUAGES.get(language, language),
+        "name": comparison.name,
+        "title": comparison.title,
         "runs": len(comparison.runs),
-        "dialogues": len(comparison.gold),
+        "size": comparison.size,
+        "unit": comparison.unit,
         "ranks": rank_table(comparison),
         "taus": tau_table(comparison),
-        "legend": legend(comparison.gold),
         "parts": [
             _part(results, comparison, criterion, [*contests], pictures)
             for criterion, contests in groupby(comparison.contests, key=lambda c: c.criterion)
         ],
-        "readings": _readings(comparison) if dialogues else [],
+        **(
+            _to_read(comparison)
+            if dialogues and isinstance(comparison, Comparison)
+            else {"readings": ()}
+        ),
     }
 
 
-def _readings(comparison: Comparison) -> list[tuple[str, str, Any]]:
+def _to_read(comparison: Comparison) -> dict[str, Any]:
+    """The dialogues that are worth reading."""
     chosen = readings(comparison)
-    return [
-        (
-            "Where runs disagree most",
-            "By the spread over runs of the score relative to the mean.",
-            chosen["disagree"],
-        ),
-        (
-            "Where all fail",
-            "By the score of the best run relative to the mean of all.",
-            chosen["fail"],
-        ),
-    ]
+    return {
+        "legend": legend(comparison.gold),
+        "readings": [
+            (
+                "Where runs disagree most",
+                "By the spread over runs of the score relative to the mean.",
+                chosen["disagree"],
+            ),
+            (
+                "Where all fail",
+                "By the score of the best run relative to the mean of all.",
+                chosen["fail"],
+            ),
+        ],
+    }
 
 
 def _part(
     results: Results,
-    comparison: Comparison,
+    comparison: Standings,
     criterion: str,
     contests: Sequence[Contest],
     pictures: list[Picture],
@@ -117,14 +124,13 @@ def _part(
         pictures.append(picture)
         return picture.inline()
 
-    name = comparison.gold.rubric.criterion(criterion).name.get("en", "")
     shown = []
     for one in contests:
-        base = f"{comparison.language}-{one.criterion}-{one.measure}"
+        base = f"{comparison.name}-{one.criterion}-{one.measure}"
         published = results.published(comparison, one)
         shown.append(
             {
-                "measure": one.measure.upper(),
+                "measure": one.title,
                 "ranking": drawn(ranking_picture(f"{base}-ranking", one, published)),
                 "matrix": drawn(matrix_picture(f"{base}-p", one)) if len(one.runs) > 1 else "",
                 "distribution": drawn(distribution_picture(f"{base}-distribution", one)),
@@ -134,10 +140,10 @@ def _part(
             }
         )
     tested = [one for one in contests if len(one.runs) > 2]
-    power = power_picture(f"{comparison.language}-{criterion}-power", tested) if tested else None
+    power = power_picture(f"{comparison.name}-{criterion}-power", tested) if tested else None
     return {
         "criterion": criterion,
-        "title": f"{criterion}: {name}" if name else criterion,
+        "title": comparison.heading(criterion),
         "contests": shown,
         "power": drawn(power) if power else "",
     }

@@ -17,43 +17,48 @@ from dialeval.core.run import Distributions, Missing, Run, align
 from dialeval.measures.evaluate import Score, evaluate
 from dialeval.report.provenance import Provenance
 from dialeval.report.published import PublishedScore, published_scores
-from dialeval.report.tables import Column, Table
-from dialeval.stats.contest import (
-    TESTS,
-    Contest,
-    Correlation,
-    Settings,
-    Test,
-    contest,
-    correlations,
+from dialeval.report.standings import (
+    Standings,
+    anova_table,
+    pair_table,
+    power_table,
+    rank_table,
+    ranking_table,
+    significance_table,
+    tau_table,
 )
-from dialeval.stats.pairwise import discriminative_power
+from dialeval.report.tables import Column, Table
+from dialeval.stats.contest import Contest, Settings, Test, contest, correlations
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """All runs of one language, compared by every criterion and measure."""
+@dataclass(frozen=True, kw_only=True)
+class Comparison(Standings):
+    """Runs of one language that predict people's votes; the name is the language."""
 
-    language: str
     gold: Collection
     predicted: Mapping[str, Mapping[str, Distributions]]
     """The runs' distributions in the collection's order, by run and criterion."""
-    contests: Sequence[Contest]
-    correlations: Sequence[Correlation]
 
     @property
-    def runs(self) -> tuple[str, ...]:
-        """The runs from best to worst by mean rank."""
-        return tuple(sorted(self.predicted, key=lambda run: self.mean_ranks[run]))
+    def language(self) -> str:
+        """The language of the dialogues."""
+        return self.name
 
     @property
-    def mean_ranks(self) -> dict[str, float]:
-        """The mean rank of each run over the contests it is in."""
-        ranks: dict[str, list[int]] = {run: [] for run in self.predicted}
-        for one in self.contests:
-            for run, rank in zip(one.runs, one.ranks, strict=True):
-                ranks[run].append(rank)
-        return {run: sum(given) / len(given) for run, given in ranks.items()}
+    def size(self) -> int:
+        """How many dialogues the collection has."""
+        return len(self.gold)
+
+    def heading(self, criterion: str) -> str:
+        """The criterion's id, and its name if the rubric has one."""
+        name = self.gold.rubric.criterion(criterion).name.get("en", "")
+        return f"{criterion}: {name}" if name else criterion
+
+
+ABOUT = (
+    "Runs compared with people's votes. Scores are distances between predicted and voted "
+    "distributions: lower is better, 0 is perfect."
+)
 
 
 def compare_language(
@@ -85,7 +90,14 @@ def compare_language(
     contests = [contest(column, scores, settings) for column in names]
     related = correlations(contests, settings)
     language = language or collection_language(gold)
-    return Comparison(language, gold, predicted, contests, related)
+    return Comparison(
+        name=language,
+        about=ABOUT,
+        contests=contests,
+        correlations=related,
+        gold=gold,
+        predicted=predicted,
+    )
 
 
 def compare(
@@ -115,9 +127,9 @@ def compare(
 
 @dataclass(frozen=True)
 class Results:
-    """Comparisons by language, and everything that is made of them."""
+    """Comparisons, one a language, and everything that is made of them."""
 
-    comparisons: Sequence[Comparison]
+    comparisons: Sequence[Standings]
     settings: Settings
     provenance: Provenance
     reference: bool = False
@@ -125,9 +137,14 @@ class Results:
     teams: Mapping[str, str] = field(default_factory=dict)
     """The team of each run; by its name where it is not here."""
 
+    @property
+    def predicting(self) -> list[Comparison]:
+        """The comparisons of runs that predict votes."""
+        return [one for one in self.comparisons if isinstance(one, Comparison)]
+
     def tables(self) -> list[Table]:
         """All tables, in the order of a report."""
-        tables = [self.team_table()]
+        tables = [self.team_table()] if self.predicting else []
         for comparison in self.comparisons:
             tables.append(rank_table(comparison))
             for one in comparison.contests:
@@ -140,47 +157,27 @@ class Results:
             tables += [tau_table(comparison), power_table(comparison)]
         return tables
 
-    def ranking_table(self, comparison: Comparison, one: Contest) -> Table:
+    def ranking_table(self, comparison: Standings, one: Contest) -> Table:
         """Runs by their mean with 95% intervals, published ones among them if wanted."""
-        rows: list[tuple[Any, ...]] = [
-            (rank, run, mean, *interval, None)
-            for rank, run, mean, interval in zip(
-                one.ranks, one.runs, one.means.tolist(), one.intervals, strict=True
-            )
-        ]
-        rows += [
-            (None, row.label, row.score, None, None, "published")
-            for row in self.published(comparison, one)
-        ]
-        rows.sort(key=lambda row: row[2])
-        columns = [Column("rank", "number"), Column("run"), Column(f"mean {one.measure}", "score")]
-        columns += [Column("low", "score"), Column("high", "score"), Column("source")]
-        if not self.reference:
-            columns.pop()
-            rows = [row[:-1] for row in rows]
-        title = f"{_where(comparison, one)}: runs by mean score, with 95% intervals"
-        return _table(comparison, one, "ranking", title, columns, rows)
+        published = self.published(comparison, one) if self.reference else None
+        return ranking_table(comparison, one, published)
 
-    def published(self, comparison: Comparison, one: Contest) -> list[PublishedScore]:
+    def published(self, comparison: Standings, one: Contest) -> list[PublishedScore]:
         """Published scores of this language, criterion and measure."""
-        wanted = (comparison.language, one.criterion, one.measure)
+        wanted = (comparison.name, one.criterion, one.measure)
         return [
             row
             for row in (published_scores() if self.reference else ())
             if (row.language, row.criterion, row.measure) == wanted
         ]
 
-    def significance_table(self, comparison: Comparison, one: Contest) -> Table:
+    def significance_table(self, comparison: Standings, one: Contest) -> Table:
         """The list "this run is significantly better than these runs"."""
-        columns = [Column("these runs"), Column("are significantly better than")]
-        columns += [Column("p", "p"), Column("ES_E1", "effect")]
-        rows = [(b.run, b.than, b.p, b.effect) for b in one.better]
-        title = f"{_where(comparison, one)}: significant differences ({TESTS[self.settings.test]})"
-        return _table(comparison, one, "significance", title, columns, rows)
+        return significance_table(comparison, one, self.settings.test)
 
     def team_table(self) -> Table:
         """How many runs each team has, by language and kind of judgement."""
-        kinds = [(c, kind) for c in self.comparisons for kind in _kinds(c)]
+        kinds = [(c, kind) for c in self.predicting for kind in _kinds(c)]
         count: dict[str, dict[int, int]] = {}
         for place, (comparison, kind) in enumerate(kinds):
             for run, predicted in comparison.predicted.items():
@@ -215,7 +212,7 @@ class Results:
         columns += [Column("run"), Column("mean", "score"), Column("low", "score")]
         columns += [Column("high", "score")]
         rows = [
-            (comparison.language, one.criterion, one.measure, rank, run, mean, *interval)
+            (comparison.name, one.criterion, one.measure, rank, run, mean, *interval)
             for comparison in self.comparisons
             for one in comparison.contests
             for rank, run, mean, interval in zip(
@@ -268,101 +265,6 @@ class Results:
 
 def _json(value: Any) -> str:
     return msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n"
-
-
-def _where(comparison: Comparison, one: Contest) -> str:
-    return f"{comparison.language}, {one.criterion}, {one.measure.upper()}"
-
-
-def _table(
-    comparison: Comparison,
-    one: Contest,
-    name: str,
-    title: str,
-    columns: Sequence[Column],
-    rows: Sequence[tuple[Any, ...]],
-) -> Table:
-    file = f"{comparison.language}-{one.criterion}-{one.measure}-{name}"
-    return Table(file, title, tuple(columns), tuple(rows))
-
-
-def pair_table(comparison: Comparison, one: Contest) -> Table:
-    """Every pair of runs: difference of means, p-value, effect size."""
-    columns = [Column("better run"), Column("worse run"), Column("difference", "score")]
-    columns += [Column("p", "p"), Column("ES_E1", "effect")]
-    means = one.means.tolist()
-    rows = [
-        (
-            one.runs[i],
-            one.runs[j],
-            means[j] - means[i],
-            float(one.p[i, j]),
-            float(one.effects[i, j]),
-        )
-        for i in range(len(one.runs))
-        for j in range(i + 1, len(one.runs))
-    ]
-    return _table(comparison, one, "pairs", f"{_where(comparison, one)}: all pairs", columns, rows)
-
-
-def anova_table(comparison: Comparison, one: Contest) -> Table:
-    """The one-way ANOVA table."""
-    columns = [Column("source"), Column("sum of squares", "score"), Column("df", "number")]
-    columns += [Column("mean square", "score"), Column("F", "effect"), Column("p", "p")]
-    rows: list[tuple[Any, ...]] = []
-    if one.anova is not None:
-        a = one.anova
-        rows = [
-            ("between runs", a.between_squares, a.between_freedom, a.between_variance, a.f, a.p),
-            ("error", a.error_squares, a.error_freedom, a.error_variance, None, None),
-        ]
-    return _table(
-        comparison, one, "anova", f"{_where(comparison, one)}: one-way ANOVA", columns, rows
-    )
-
-
-def rank_table(comparison: Comparison) -> Table:
-    """The rank of each run in every contest, and its mean rank."""
-    columns = [Column("run"), Column("mean rank", "number")]
-    columns += [Column(one.column, "number") for one in comparison.contests]
-    ranks = [dict(zip(one.runs, one.ranks, strict=True)) for one in comparison.contests]
-    means = comparison.mean_ranks
-    rows = [(run, round(means[run], 2), *(r.get(run) for r in ranks)) for run in comparison.runs]
-    title = f"{comparison.language}: ranks by criterion and measure"
-    return Table(f"{comparison.language}-ranks", title, tuple(columns), tuple(rows))
-
-
-def tau_table(comparison: Comparison) -> Table:
-    """Kendall's tau between the rankings by two measures."""
-    columns = [Column("criterion"), Column("measures"), Column("tau", "effect")]
-    for kind in ("bootstrap", "asymptotic"):
-        columns += [Column(f"{kind} low", "effect"), Column(f"{kind} high", "effect")]
-    rows = [
-        (
-            c.criterion,
-            " vs ".join(measure.upper() for measure in c.measures),
-            c.kendall.tau,
-            *c.kendall.bootstrap,
-            *c.kendall.asymptotic,
-        )
-        for c in comparison.correlations
-    ]
-    title = f"{comparison.language}: Kendall's tau between rankings, with intervals"
-    return Table(f"{comparison.language}-tau", title, tuple(columns), tuple(rows))
-
-
-def power_table(comparison: Comparison) -> Table:
-    """Discriminative power: the share of run pairs that each measure tells apart."""
-    columns = [Column("criterion"), Column("measure"), Column("pairs", "number")]
-    columns += [Column("significant", "number"), Column("share", "effect")]
-    rows = []
-    for one in comparison.contests:
-        pairs = len(one.runs) * (len(one.runs) - 1) // 2
-        if pairs:
-            share = discriminative_power(one.p, one.alpha)
-            rows.append((one.criterion, one.measure.upper(), pairs, round(share * pairs), share))
-    title = f"{comparison.language}: discriminative power"
-    return Table(f"{comparison.language}-power", title, tuple(columns), tuple(rows))
 
 
 def _kinds(comparison: Comparison) -> list[str]:

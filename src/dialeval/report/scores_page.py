@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dialeval.core.rubric import Criterion, Rubric, Texts
+from dialeval.core.levels import Texts
+from dialeval.core.rubric import Criterion, Rubric
 from dialeval.report.dialogues import Bar, colours
-from dialeval.report.page import LANGUAGES, render
+from dialeval.report.page import render
 from dialeval.report.provenance import Provenance
 from dialeval.report.scores import BINS, LISTED, Overview, Scored, label_values, scales
+from dialeval.report.standings import LANGUAGES
 
 BEGINNING = 90
 """How many characters of a dialogue the lists show."""

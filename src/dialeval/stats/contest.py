@@ -70,11 +70,20 @@ class Contest:
     anova: Anova | None
     """None for a single run, which nothing can be compared with."""
     alpha: float
+    higher: bool = False
+    """Higher scores are better, as in ranked retrieval; distances are better low."""
+    unit: str = "dialogue"
+    """What one row of scores belongs to."""
 
     @property
     def column(self) -> str:
         """The name of its column: criterion.measure."""
         return f"{self.criterion}.{self.measure}"
+
+    @property
+    def title(self) -> str:
+        """The measure as people write it: `NMD`, `nERR@10`."""
+        return measure_title(self.measure)
 
     @property
     def means(self) -> Array:
@@ -85,30 +94,52 @@ class Contest:
     @property
     def ranks(self) -> list[int]:
         """1 for the best; runs of equal means share the better rank."""
-        means = self.means
-        return [1 + int((means < mean).sum()) for mean in means]
+        cost = self._cost
+        return [1 + int((cost < own).sum()) for own in cost]
 
     @property
     def better(self) -> list[Better]:
         """Which run is significantly better than which, best runs first."""
-        means = self.means
+        cost = self._cost
         return [
             Better(self.runs[i], self.runs[j], float(self.p[i, j]), float(self.effects[i, j]))
             for i in range(len(self.runs))
             for j in range(len(self.runs))
-            if means[i] < means[j] and self.p[i, j] < self.alpha
+            if cost[i] < cost[j] and self.p[i, j] < self.alpha
         ]
 
+    @property
+    def _cost(self) -> Array:
+        """The means, turned so that lower is better."""
+        return -self.means if self.higher else self.means
 
-def contest(column: str, scores: Sequence[Score], settings: Settings) -> Contest:
+
+def measure_title(measure: str) -> str:
+    """A measure's name as people write it; one that has capitals is written so already.
+
+    >>> measure_title("nmd"), measure_title("nERR@10")
+    ('NMD', 'nERR@10')
+    """
+    return measure.upper() if measure.islower() else measure
+
+
+def contest(
+    column: str,
+    scores: Sequence[Score],
+    settings: Settings,
+    *,
+    higher: bool = False,
+    unit: str = "dialogue",
+) -> Contest:
     """Compare the runs that have this column, over the dialogues that all of them have."""
     criterion, _, measure = column.partition(".")
     entered = [score for score in scores if column in score.by_dialogue]
-    ids, table = _common(column, entered)
-    order = np.argsort(table.mean(axis=0), kind="stable")
+    ids, table = _common(column, entered, unit)
+    means = table.mean(axis=0)
+    order = np.argsort(-means if higher else means, kind="stable")
     table = np.ascontiguousarray(table[:, order])
-    means = bootstrap_means(table, 1000, settings.seed)
-    low, high = np.quantile(means, [0.025, 0.975], axis=0)
+    drawn = bootstrap_means(table, 1000, settings.seed)
+    low, high = np.quantile(drawn, [0.025, 0.975], axis=0)
     several = len(entered) > 1
     return Contest(
         criterion,
@@ -121,6 +152,8 @@ def contest(column: str, scores: Sequence[Score], settings: Settings) -> Contest
         effect_sizes(table) if several else np.zeros((1, 1)),
         anova(table) if several else None,
         settings.alpha,
+        higher,
+        unit,
     )
 
 
@@ -134,15 +167,15 @@ def p_values(table: Array, settings: Settings) -> Array:
     return holm(paired_t(table))
 
 
-def _common(column: str, scores: Sequence[Score]) -> tuple[tuple[str, ...], Array]:
+def _common(column: str, scores: Sequence[Score], unit: str) -> tuple[tuple[str, ...], Array]:
     """The dialogues that all runs have a score for, and the scores: dialogues by runs."""
     by_run = [
         {id: v for id, v in zip(s.ids, s.by_dialogue[column].tolist(), strict=True) if v == v}
         for s in scores
     ]
     ids = tuple(id for id in scores[0].ids if all(id in values for values in by_run))
-    if len(ids) < 2:
-        raise UsageError(f"{column}: found {len(ids)} dialogues that all runs have, expected 2")
+    if len(ids) < min(2, len(scores)):
+        raise UsageError(f"{column}: found {len(ids)} {unit}s that all runs have, expected 2")
     return ids, np.array([[values[id] for values in by_run] for id in ids])
 
 

@@ -15,7 +15,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
 from dialeval import __version__
-from dialeval.report.page import LANGUAGES
+from dialeval.report.standings import LANGUAGES
 from dialeval.server.access import SESSION_COOKIE, VISITOR_COOKIE
 from dialeval.server.actor import ANYONE
 from dialeval.server.problems import TITLES, Problem

@@ -1,0 +1,1 @@
+"""Chatbots: systems that answer posts."""
