@@ -10,9 +10,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dialeval.cli.options import RubricOption
+from dialeval.cli.options import (
+    ColumnOption,
+    FormatOption,
+    GapOption,
+    RubricOption,
+    SpeakerOption,
+    reading_of,
+)
 
 if TYPE_CHECKING:
+    from dialeval.core.formats.reading import Reading
     from dialeval.core.rubric import Rubric
     from dialeval.report.scores import Overview, Scored
 
@@ -20,7 +28,10 @@ if TYPE_CHECKING:
 def command(
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="FILE...", help="Dialogues: .json, .jsonl, .gz, .parquet, or -."),
+        typer.Argument(
+            metavar="FILE...",
+            help="Dialogues (.json, .jsonl, .gz, .parquet), an export of another program, or -.",
+        ),
     ],
     out: Annotated[
         Path | None,
@@ -35,11 +46,16 @@ def command(
     most: Annotated[
         int, typer.Option("--most", min=0, help="How many dialogues the page shows in full.")
     ] = 200,
+    format: FormatOption = None,
+    speaker: SpeakerOption = None,
+    column: ColumnOption = None,
+    gap: GapOption = None,
     part_size: Annotated[int, typer.Option("--part-size", min=1, hidden=True)] = 1000,
 ) -> None:
     """Predict what people would say of dialogues, and show it.
 
-    Without --out, JSONL goes to standard output: a run with expected scores.
+    Without --out, JSONL goes to standard output: a run with expected scores. Tickets as of
+    Zendesk and Intercom, WhatsApp exports, OpenAI messages and CSV are read as they are.
 
     Example: dialeval score chats.jsonl --out scores
     """
@@ -50,9 +66,10 @@ def command(
     if csv and out is not None:
         raise UsageError("--csv and --out: choose one; --out writes CSV too")
     judged_by = load_rubric(rubric)
+    reading = reading_of(format, speaker, column, gap)
     model = default_kind() if model == DEFAULT else model
     with _progress(to_files=out is not None) as advance:
-        scored = _scored(files, judged_by, model, language, part_size, advance)
+        scored = _scored(files, judged_by, reading, model, language, part_size, advance)
         if out is None:
             _print(scored, judged_by, csv, several=len(files) > 1)
             return
@@ -65,6 +82,7 @@ def command(
 def _scored(
     files: list[Path],
     rubric: Rubric,
+    reading: Reading,
     model: str,
     language: str | None,
     size: int,
@@ -78,7 +96,7 @@ def _scored(
     predictor = find_model(model, language)
     before = 0
     for file in files:
-        for part in load_parts(file, rubric, size=size):
+        for part in load_parts(file, rubric, size=size, reading=reading):
             run = predictor.predict(part)
             yield from scored_dialogues(part, run, file=str(file), language=language, before=before)
             before += len(part)

@@ -6,7 +6,7 @@ import csv
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import msgspec
 
@@ -24,7 +24,7 @@ def read_rows(path: Path) -> tuple[Origin, Iterator[tuple[int, Row]]]:
     separator = _separator(path)
     if separator is not None:
         origin = Origin(str(path), lines=True)
-        return origin, _separated(path, origin, separator)
+        return origin, _opened_rows(path, origin, separator)
     origin, records = read_records(path)
     return origin, ((record[0], decode_part(_ROW, record, origin)) for record in records)
 
@@ -36,22 +36,38 @@ def _separator(path: Path) -> str | None:
 def read_lines(path: Path, separator: str = ",") -> Iterator[tuple[int, list[str]]]:
     """The lines of a CSV file as cells, numbered from 0."""
     with opened(path) as stream:
-        text = io.TextIOWrapper(stream, "utf-8-sig", newline="")
-        reader = csv.reader(text, delimiter=separator, strict=True)
-        try:
-            for cells in reader:
-                yield reader.line_num - 1, cells
-        except csv.Error as error:
-            place = f"line {reader.line_num}"
-            raise DataError(str(path), place, f"what is not CSV ({error})", "CSV") from None
-        except UnicodeDecodeError:
-            raise DataError(str(path), "", "text that is not UTF-8", "UTF-8") from None
-        finally:
-            text.detach()
+        yield from parse_lines(stream, str(path), separator)
 
 
-def _separated(path: Path, origin: Origin, separator: str) -> Iterator[tuple[int, Row]]:
-    lines = read_lines(path, separator)
+def parse_lines(
+    stream: IO[bytes], source: str, separator: str = ","
+) -> Iterator[tuple[int, list[str]]]:
+    """The lines of an opened CSV file as cells, numbered from 0."""
+    text = io.TextIOWrapper(stream, "utf-8-sig", newline="")
+    reader = csv.reader(text, delimiter=separator, strict=True)
+    try:
+        for cells in reader:
+            yield reader.line_num - 1, cells
+    except csv.Error as error:
+        place = f"line {reader.line_num}"
+        raise DataError(source, place, f"what is not CSV ({error})", "CSV") from None
+    except UnicodeDecodeError:
+        raise DataError(source, "", "text that is not UTF-8", "UTF-8") from None
+    finally:
+        if not text.closed:
+            text.detach()  # the stream is closed by whoever opened it
+
+
+def _opened_rows(path: Path, origin: Origin, separator: str) -> Iterator[tuple[int, Row]]:
+    with opened(path) as stream:
+        yield from parse_rows(stream, origin, separator)
+
+
+def parse_rows(
+    stream: IO[bytes], origin: Origin, separator: str = ","
+) -> Iterator[tuple[int, Row]]:
+    """The rows of an opened CSV file under the names of line 1, numbered by lines from 0."""
+    lines = parse_lines(stream, origin.source, separator)
     _, heads = next(lines, (0, []))
     if not heads:
         raise DataError(origin.source, "", "nothing", "names of columns in line 1")
