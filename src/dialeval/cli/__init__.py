@@ -19,6 +19,7 @@ from dialeval.cli import (
     correlate,
     crossval,
     evaluate,
+    mask,
     models,
     open_domain,
     predict,
@@ -58,6 +59,7 @@ app.command("models")(models.command)
 app.command("sample")(sample.command)
 app.command("validate")(validate.command)
 app.command("stats")(stats.command)
+app.command("mask")(mask.command)
 app.command("serve")(serve.command)
 
 

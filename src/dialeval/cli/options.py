@@ -26,6 +26,13 @@ RubricOption = Annotated[
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 SeedOption = Annotated[int, typer.Option("--seed", help="Seed of every random step.")]
 JobsOption = Annotated[int, typer.Option("--jobs", min=1, help="How many cores to use.")]
+EngineOption = Annotated[
+    str, typer.Option("--engine", help="Where work runs: local, or dask with --scheduler.")
+]
+SchedulerOption = Annotated[
+    str | None,
+    typer.Option("--scheduler", metavar="ADDRESS", help="Of a Dask cluster: tcp://HOST:8786."),
+]
 StrictOption = Annotated[
     bool,
     typer.Option("--strict", help="Refuse distributions whose sum is off 1 by more than 0.001."),

@@ -126,7 +126,8 @@ def _print(scored: Iterable[Scored], rubric: Rubric, csv: bool, several: bool) -
     """Each dialogue on standard output as soon as its part is done."""
     import msgspec
 
-    from dialeval.report.scores import columns, csv_line, flat_row
+    from dialeval.core.rows import csv_line
+    from dialeval.report.scores import columns, flat_row
 
     encode = msgspec.json.Encoder().encode
     stream = sys.stdout.buffer  # UTF-8, whatever the terminal's own encoding is
@@ -165,7 +166,8 @@ def _write(
     from dialeval.core.errors import MissingExtraError
     from dialeval.core.files import writing
     from dialeval.core.parquet import write_parquet
-    from dialeval.report.scores import Overview, columns, csv_line, flat_row, parquet_names
+    from dialeval.core.rows import csv_line
+    from dialeval.report.scores import Overview, columns, flat_row, parquet_names
 
     encode = msgspec.json.Encoder().encode
     overview = Overview(rubric, most)

@@ -12,7 +12,7 @@ import numpy as np
 from dialeval.core.collection import NO_VOTE, Collection
 from dialeval.core.files import format_for_writing, writing
 from dialeval.core.parquet import write_parquet
-from dialeval.core.rubric import QUALITY, Criterion, is_whole_number
+from dialeval.core.rubric import QUALITY, Criterion, Rubric, is_whole_number
 from dialeval.core.run import Run
 
 _TURNS = "STRUCT(sender VARCHAR, utterances VARCHAR[])[]"
@@ -20,14 +20,19 @@ _TURNS = "STRUCT(sender VARCHAR, utterances VARCHAR[])[]"
 
 def save(collection: Collection, path: str | Path) -> None:
     """Write a collection; the file's name says the format."""
-    rubric = collection.rubric
-    votes = "".join(f', "{c.id}" VARCHAR[]' for c in rubric.of_turns)
-    annotations = f"STRUCT(annotator VARCHAR, {QUALITY} MAP(VARCHAR, VARCHAR){votes})[]"
-    fields = {name: "JSON" for d in collection.dialogues for name in d.fields}
-    columns = {"id": "VARCHAR", "turns": _TURNS, **fields}
-    if collection.votes:
-        columns["annotations"] = annotations
+    fields = dict.fromkeys(name for d in collection.dialogues for name in d.fields)
+    columns = collection_columns(collection.rubric, fields, bool(collection.votes))
     _write(Path(path), collection_records(collection), columns)
+
+
+def collection_columns(rubric: Rubric, fields: Iterable[str], votes: bool) -> dict[str, str]:
+    """The columns of a Parquet file of dialogues with these fields, with or without votes."""
+    columns = {"id": "VARCHAR", "turns": _TURNS, **dict.fromkeys(fields, "JSON")}
+    if votes:
+        by_turn = "".join(f', "{c.id}" VARCHAR[]' for c in rubric.of_turns)
+        quality = f"{QUALITY} MAP(VARCHAR, VARCHAR)"
+        columns["annotations"] = f"STRUCT(annotator VARCHAR, {quality}{by_turn})[]"
+    return columns
 
 
 def save_run(run: Run, path: str | Path) -> None:

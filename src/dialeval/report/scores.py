@@ -5,8 +5,6 @@ Nothing here grows with their number: dialogues come, are written and counted, a
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -150,18 +148,6 @@ def flat_row(scored: Scored, rubric: Rubric) -> dict[str, Any]:
             highest = zip(criterion.columns, judged.max(axis=0).tolist(), strict=True)
             row |= {f"{id}.{label}": value for label, value in highest}
     return row
-
-
-def csv_line(cells: Iterable[Any]) -> bytes:
-    """One line of CSV.
-
-    >>> csv_line(["a\\rb", 0.5, None])
-    b'"a\\rb",0.5,\\n'
-    """
-    text = io.StringIO()
-    # Python quotes only the line ends that it writes itself; readers take each of them for one.
-    csv.writer(text, lineterminator="\r\n").writerow(cells)
-    return text.getvalue().removesuffix("\r\n").encode() + b"\n"
 
 
 def parquet_names(names: Iterable[str]) -> list[str]:
