@@ -12,7 +12,7 @@ import msgspec
 
 from dialeval.core.errors import DataError, UsageError, shown
 from dialeval.core.files import format_for_writing, opened, writing
-from dialeval.core.records import Origin, decode_part, read_records
+from dialeval.core.records import Origin, Record, decode_part, read_records
 
 Row = dict[str, Any]
 _ROW = msgspec.json.Decoder(dict[str, Any])
@@ -26,7 +26,24 @@ def read_rows(path: Path) -> tuple[Origin, Iterator[tuple[int, Row]]]:
         origin = Origin(str(path), lines=True)
         return origin, _opened_rows(path, origin, separator)
     origin, records = read_records(path)
-    return origin, ((record[0], decode_part(_ROW, record, origin)) for record in records)
+    return origin, ((record[0], row_of(record, origin)) for record in records)
+
+
+def row_of(record: Record, origin: Origin) -> Row:
+    """A record as a row."""
+    return decode_part(_ROW, record, origin)
+
+
+def read_lines_as_rows(paths: Iterable[Path]) -> Iterator[Row]:
+    """The rows of JSONL files, one after another."""
+    for path in paths:
+        with opened(path) as stream:
+            yield from map(_ROW.decode, stream)
+
+
+def is_separated(path: Path) -> bool:
+    """Whether a file's name says CSV or TSV."""
+    return _separator(path) is not None
 
 
 def _separator(path: Path) -> str | None:
@@ -104,7 +121,7 @@ def check_writable(path: Path) -> None:
         raise UsageError(f"{path}: expected a name that ends in .csv, .tsv, .json or .jsonl")
 
 
-def write_rows(path: Path, rows: Sequence[Row], heads: Sequence[str]) -> None:
+def write_rows(path: Path, rows: Iterable[Row], heads: Sequence[str]) -> None:
     """Write rows in the format that the name says, with these columns if it has any."""
     check_writable(path)
     separator = _separator(path)
@@ -118,7 +135,7 @@ def write_rows(path: Path, rows: Sequence[Row], heads: Sequence[str]) -> None:
         elif format_for_writing(path) == "jsonl":
             stream.writelines(msgspec.json.encode(row) + b"\n" for row in rows)
         else:
-            stream.write(msgspec.json.format(msgspec.json.encode(rows), indent=1) + b"\n")
+            stream.write(msgspec.json.format(msgspec.json.encode([*rows]), indent=1) + b"\n")
 
 
 def _cells(row: Row, heads: Iterable[str]) -> list[Any]:

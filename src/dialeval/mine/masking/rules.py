@@ -404,7 +404,7 @@ RULES: tuple[Rule, ...] = (
 )
 """In order of precedence."""
 
-WECHAT = re.compile("[微薇威]信|wechat|weixin|[vw]x", re.IGNORECASE)
+WECHAT = re.compile("[微薇威]信|[Ww]e[Cc]hat|[Ww]eixin|[VvWw][Xx]")
 AT = re.compile(r"@|[(\[]at[)\]]", re.IGNORECASE)
 SPOKEN = re.compile("[零〇一幺壹二两贰三叁四肆五伍六陆七柒八捌九玖]{11}")
 DIGITS = re.compile(r"[0-9](?:[ .-]?[0-9]){3}")
