@@ -244,6 +244,20 @@ def test_judged_comments_of_others_belong_to_the_ideal(cli, write) -> None:
     assert found["means"]["level.nG@1"]["run"]["mean"] == pytest.approx(1 / 3)
 
 
+def test_a_comment_of_two_runs_is_one_of_the_ideal(cli, write) -> None:
+    """At its highest gain, and once: else nERR would be lower."""
+    labels = [("L2", "L1"), ("L1", "L2")]
+    files = []
+    for r, (first, second) in enumerate(labels):
+        comments = [{"id": 7, "text": "a", "label": first}, {"id": 8, "text": "b", "label": second}]
+        records = [{"id": p, "comments": comments} for p in ("p", "q")]
+        files.append(write(f"r{r}.json", records))
+    found = cli("ranked", *files, "--json").json["means"]
+    # The ideal is L2, L2: 3/4 + 1/2 1/4 3/4. The first list reaches 3/4 + 1/2 1/4 1/4.
+    assert found["level.nERR@10"]["r0"]["mean"] == pytest.approx(0.78125 / 0.84375)
+    assert found["level.nG@1"]["r1"]["mean"] == pytest.approx(1 / 3)
+
+
 def test_posts_that_a_run_lacks(cli, refused, write) -> None:
     one = write("one.json", [post(f"p{i}", "L2", "L1") for i in range(4)])
     two = write("two.json", [post(f"p{i}", "L1", "L2", start=9) for i in range(3)])
@@ -387,17 +401,18 @@ def plain_bm25(pairs: list[tuple[str, str]], query: str) -> list[float]:
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_the_chatbot_ranks_by_bm25(language: str) -> None:
+def test_the_chatbot_ranks_by_bm25(monkeypatch: pytest.MonkeyPatch, language: str) -> None:
+    monkeypatch.setattr("dialeval.chatbots.retrieval.BLOCK", 2)  # as if there were many pairs
     turns = [
         turn.text
         for dialogue in de.sample(language).dialogues
         for turn in dialogue.turns
         if turn.text
     ]
-    pairs = [*pairwise(turns)] * 7  # many pairs of the same score
+    pairs = [*pairwise(turns)][:60] * 4  # many pairs of the same score
     pairs += [(f"{a} {b}", f"{b} {i}") for i, (a, b) in enumerate(pairs)]
     bot = RetrievalChatbot().fit(pairs)
-    for query in turns[:20]:
+    for query in turns[:8]:
         scores = plain_bm25(pairs, query)
         replies = bot.reply(query)
         assert len(replies) == 10
@@ -413,6 +428,16 @@ def test_the_chatbot_ranks_by_bm25(language: str) -> None:
                 best[key] = max(score, best.get(key, 0.0))
         expected = sorted(best.values(), reverse=True)[:10]
         assert [reply.score for reply in replies] == pytest.approx(expected, rel=1e-4)
+
+
+def test_many_pairs_with_one_comment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The best 75 pairs have the same comment: the answers lie behind them."""
+    monkeypatch.setattr("dialeval.chatbots.retrieval.BLOCK", 1)
+    pairs = [("rain" + " x" * i, "Umbrella") for i in range(75)]
+    pairs += [("rain" + " x" * (100 + i), f"Answer {i}") for i in range(40)]
+    pairs += [("sun", f"Nothing {i}") for i in range(200)]
+    replies = RetrievalChatbot().fit(pairs).reply("rain")
+    assert [reply.text for reply in replies] == ["Umbrella", *(f"Answer {i}" for i in range(9))]
 
 
 def test_retrieve(cli, write, tmp_path: Path) -> None:

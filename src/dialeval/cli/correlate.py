@@ -138,18 +138,18 @@ def _write(table: Table, path: Path) -> None:
 
 
 def _print(table: Table, by: str | None) -> None:
-    """The table for people: each coefficient with its interval in one cell."""
+    """The table for people: a row a coefficient."""
     from dialeval.cli.output import print_table
 
     first = 3 if by else 2
-    rows = []
+    rows: list[list[str]] = []
     for cells in table.cells:
-        row = cells[:first]
-        for start in range(first, len(cells), 4):
-            value, p, low, high = cells[start : start + 4]
-            row += [f"{value} ({low} .. {high})", p]
-        rows.append(row)
-    heads = [by] if by else []
-    for name in ("Pearson", "Spearman", "Kendall"):
-        heads += [name, "p"] if name != "Pearson" else ["metric", "n", name, "p"]
-    print_table(table.title, heads, rows, numbers=range(first - 1, first + 6))
+        if rows:
+            rows.append([])
+        for place, name in enumerate(("Pearson", "Spearman", "Kendall")):
+            value, p, low, high = cells[first + 4 * place : first + 4 * place + 4]
+            head = cells[:first] if not place else [""] * first
+            rows.append([*head, name, value, f"{low} .. {high}", p])
+    heads = [*([by] if by else []), "metric", "n", "correlation", "value", "interval", "p"]
+    numbers = (first - 1, first + 1, first + 2, first + 3)
+    print_table(table.title, heads, rows, numbers=numbers)

@@ -6,6 +6,7 @@ import csv
 import io
 import warnings
 import zipfile
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,20 @@ from dialeval.core.rows import read_lines
 ENDINGS = (".xlsx", ".csv")
 _RISKY = ("=", "+", "-", "@", "\t", "\r", "'")
 """Text that begins so might be taken for a formula by a program that opens a CSV file."""
+
+_UNREADABLE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    AttributeError,  # the library, on a workbook whose parts do not fit together
+    IndexError,
+    KeyError,
+    NotImplementedError,
+    OSError,
+    SyntaxError,
+    TypeError,
+    ValueError,
+)
+"""What reading a damaged workbook raises."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +75,7 @@ def _excel(path: Path) -> Iterator[Line]:
                 raise DataError(str(path), "", "no sheet", "one")
             sheets[0].reset_dimensions()
             rows = [[_value(cell) for cell in row] for row in sheets[0].iter_rows()]
-    except (zipfile.BadZipFile, KeyError, ValueError, TypeError, SyntaxError, OSError) as error:
+    except _UNREADABLE as error:
         found = f"no readable workbook ({error})"
         raise DataError(str(path), "", found, "an .xlsx file") from None
     if len(sheets) > 1:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from dialeval.core.errors import UsageError, unknown_name
 from dialeval.measures.evaluate import Interval, Score, bootstrap_means
+from dialeval.measures.registry import names
 from dialeval.stats.anova import Anova, anova, effect_sizes
 from dialeval.stats.kendall import Kendall, kendall
 from dialeval.stats.pairwise import holm, paired_t
@@ -115,12 +116,12 @@ class Contest:
 
 
 def measure_title(measure: str) -> str:
-    """A measure's name as people write it; one that has capitals is written so already.
+    """A measure's name as people write it: the registered ones in capitals.
 
-    >>> measure_title("nmd"), measure_title("nERR@10")
-    ('NMD', 'nERR@10')
+    >>> measure_title("nmd"), measure_title("nERR@10"), measure_title("points")
+    ('NMD', 'nERR@10', 'points')
     """
-    return measure.upper() if measure.islower() else measure
+    return measure.upper() if measure in names() else measure
 
 
 def contest(
