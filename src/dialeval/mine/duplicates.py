@@ -22,7 +22,8 @@ RECALL = 0.99
 """Of pairs that are just similar enough, how many must be found."""
 Signatures = NDArray[np.uint32]
 
-_NOISE = re.compile(r"https?://\S+|@\w+|\[[A-Z]+-[a-z]{8}\]|[\W_]+")
+_NOISE = re.compile(r"https?://\S+|@\w+|\[[A-Z]+-[a-z]{8}\]")
+_SIGN = re.compile(r"[\W_]+")
 _DIGIT = re.compile(r"\d")
 _SHINGLE = {"zh": 3, "en": 6}
 """Characters of a shingle: about as much in each language."""
@@ -36,7 +37,7 @@ def shingles(text: str) -> NDArray[np.uint64]:
     True
     """
     size = _SHINGLE[detect_language(text)]
-    plain = _DIGIT.sub("0", _NOISE.sub("", text.casefold()))
+    plain = _DIGIT.sub("0", _SIGN.sub("", _NOISE.sub("", text).casefold()))
     points = np.frombuffer(plain.encode("utf-32-le", "replace"), "<u4").astype(np.uint64)
     if not points.size:
         return points
