@@ -20,6 +20,7 @@ bench: $(VENV)/dev
 	$(BIN)/python benchmarks/evaluate.py
 	$(BIN)/python benchmarks/compare.py
 	$(BIN)/python benchmarks/score.py
+	$(BIN)/python benchmarks/server.py
 	$(BIN)/python benchmarks/retrieve.py
 
 clean:

@@ -14,7 +14,7 @@ import tempfile
 import time
 import uuid
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -40,6 +40,7 @@ PATIENCE = 60
 """Seconds to wait for a process to do what it will surely do; the machine may be busy."""
 MANY = Rate(1_000_000, 3600)
 EARLY = "2020-01-01T00:00:00Z"
+COMMAND = [sys.executable, "-m", "dialeval", "serve", "--port", "0"]
 
 
 # Runs and collections
@@ -60,18 +61,22 @@ def run_bytes(model: str = "uniform", language: str = "en", small: bool = False)
 
 
 def run_between(weight: float, language: str = "en", small: bool = False) -> bytes:
-    """A run of its own kind for each weight: so much of `uniform`, the rest of `popularity`."""
-    first = json.loads(run_bytes("uniform", language, small))
-    second = json.loads(run_bytes("popularity", language, small))
+    """A run of its own for each weight: 0 is gold itself, 1 is uniform, a smaller one is better."""
+    collection = gold(language, small)
+    runs = json.loads(run_bytes("uniform", language, small))
+    for run, record in zip(runs, collection_records(collection), strict=True):
+        votes = record["annotations"]
+        for criterion, shares in run["quality"].items():
+            _mix(shares, [vote["quality"][criterion] for vote in votes], weight)
+        for place, shares in enumerate(run["nugget"]):
+            _mix(shares, [vote["nugget"][place] for vote in votes], weight)
+    return json.dumps(runs).encode()
 
-    def mixed(a: Any, b: Any) -> Any:
-        if isinstance(a, dict):
-            return {name: mixed(a[name], b[name]) for name in a}
-        if isinstance(a, list):
-            return [mixed(x, y) for x, y in zip(a, b, strict=True)]
-        return a if isinstance(a, str) else weight * a + (1 - weight) * b
 
-    return json.dumps(mixed(first, second)).encode()
+def _mix(shares: dict[str, float], votes: list[Any], weight: float) -> None:
+    for label in shares:
+        voted = sum(str(vote) == label for vote in votes) / len(votes)
+        shares[label] = weight * shares[label] + (1 - weight) * voted
 
 
 def collection_bytes(collection: Collection) -> bytes:
@@ -296,8 +301,8 @@ class Server:
         """Start it and wait until it can work."""
         self.starts += 1
         out = self._file(f"out{self.starts}")
-        command = [sys.executable, "-m", "dialeval", "serve", "--port", "0"]
-        command += ["--folder", str(self.folder), "--workers", str(self.workers), *self.options]
+        command = [*COMMAND, "--folder", str(self.folder), "--workers", str(self.workers)]
+        command += self.options
         with out.open("wb") as stdout, self._file("err").open("ab") as stderr:
             self.process = subprocess.Popen(
                 command,
@@ -353,10 +358,8 @@ class Server:
         """kill -9, the processes it started included."""
         if self.process is None:
             return
-        try:
+        with suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
         self.process.wait(PATIENCE)
         self.process, self.address = None, ""
 

@@ -133,6 +133,27 @@ def test_an_annotator_votes_once(refused, write, gold_records) -> None:
     assert '[1].annotations[1].annotator: found "x" again' in line
 
 
+@pytest.mark.parametrize(
+    ("annotator", "round", "words"),
+    [
+        ("x", 0, ".round: found 0, expected 1 to 9"),
+        ("x", 10, ".round: found 10, expected 1 to 9"),
+        ("x", "2", ".round: found a string"),
+        (None, 2, ": found round 2 without an annotator"),
+    ],
+)
+def test_rounds(annotator, round, words, refused, write, gold_records) -> None:
+    gold_records[1]["annotations"][2] |= {"annotator": annotator, "round": round}
+    assert f"[1].annotations[2]{words}" in refused("stats", write("gold.json", gold_records))
+
+
+def test_an_annotator_votes_once_a_round(refused, write, gold_records) -> None:
+    for annotation in gold_records[1]["annotations"][:2]:
+        annotation |= {"annotator": "x", "round": 2}
+    line = refused("stats", write("gold.json", gold_records))
+    assert '[1].annotations[1].annotator: found "x" again' in line
+
+
 def test_lines_are_named_in_jsonl(refused, write, gold_records, run_records) -> None:
     gold = write("gold.json", gold_records)
     run_records[1]["quality"]["A"]["2"] = -1

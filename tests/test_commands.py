@@ -104,7 +104,8 @@ def test_as_a_program(tmp_path: Path) -> None:
     assert run("--version").stdout == f"dialeval {de.__version__}\n"
     for command in (
         *("quickstart", "score", "evaluate", "compare", "topic-size", "predict", "train"),
-        *("crossval", "models", "validate", "stats"),
+        *("crossval", "models", "validate", "stats", "serve", "register", "submit"),
+        *("agreement", "questionnaire"),
     ):
         assert command in run("--help").stdout
         assert "Example: dialeval" in run(command, "--help").stdout

@@ -104,6 +104,26 @@ def test_annotators_by_name_keep_their_column(write, gold_records) -> None:
     assert [columns[code] for code in gold.votes["A"][1]] == ["0", "-2", "-1"]
 
 
+@pytest.mark.parametrize("ending", ["json", "jsonl.gz", "parquet"])
+def test_votes_of_a_second_round_stay_apart(write, gold_records, tmp_path, ending: str) -> None:
+    once = de.load(write("once.json", gold_records))
+    for record in gold_records:
+        for a, annotation in enumerate(record["annotations"]):
+            annotation["annotator"] = f"w{a}"
+    second = {"annotator": "w2", "round": 2, "quality": {"A": 2}, "nugget": ["CNaN", "HNUG", None]}
+    gold_records[1]["annotations"].insert(0, second)
+    twice = de.load(write("twice.json", gold_records))
+    assert twice.annotators == ("w0", "w1", "w2")
+    for criterion in once.rubric.criteria:
+        assert (once.counts(criterion) == twice.counts(criterion)).all()
+    de.save(twice, tmp_path / f"again.{ending}")
+    for gold in (twice, de.load(tmp_path / f"again.{ending}")):
+        assert len(gold.again) == 1
+        assert gold.again[0]["A"].tolist() == [[-1, -1, -1], [-1, -1, 0]]
+        assert gold.again[0]["nugget"][:, 2].tolist() == [-1, -1, 3, 4, -1]
+        assert gold.select([1]).again[0]["A"].tolist() == [[-1, -1, 0]]
+
+
 def test_the_warning_is_the_projects_own(write, run_records) -> None:
     run_records[0]["quality"]["A"]["2"] = 0.2
     with pytest.warns(DataWarning, match="normalised 1 of 11"):

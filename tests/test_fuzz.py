@@ -53,6 +53,7 @@ annotation = st.one_of(
         {},
         optional={
             "annotator": scalars,
+            "round": scalars,
             "quality": st.dictionaries(st.sampled_from("ASEX"), st.integers(-2, 2), max_size=3),
             "nugget": st.lists(st.sampled_from(LABELS[3:]), max_size=2),
         },

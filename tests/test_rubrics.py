@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 import reference
 
@@ -210,3 +213,21 @@ def test_a_measure_must_fit_its_criterion(refused, write, own: Path) -> None:
         "evaluate", run, "--gold", gold, "--rubric", own
     )
     assert "'nmd' needs labels in an order" in refused("validate", own)
+
+
+def test_threads_may_read_their_first_rubric_together() -> None:
+    """msgspec 0.22 crashes when two threads decode into a type that it does not know yet."""
+    code = (
+        "import sys, threading, msgspec\n"
+        "from dialeval.core.rubric import load_rubric, parse_rubric\n"
+        "content = sys.stdin.buffer.read()\n"
+        "sys.setswitchinterval(1e-6)\n"
+        "together = threading.Barrier(16)\n"
+        "read = lambda: (together.wait(), parse_rubric(content, 'rubric.json'))\n"
+        "threads = [threading.Thread(target=read) for _ in range(16)]\n"
+        "[thread.start() for thread in threads]\n"
+        "[thread.join() for thread in threads]\n"
+    )
+    content = msgspec.json.encode(de.load_rubric("helpdesk"))
+    for _ in range(5):
+        subprocess.run([sys.executable, "-c", code], input=content, check=True)

@@ -13,6 +13,10 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from dialeval.agreement.analysis import agreement_of as agreement_of
+    from dialeval.agreement.findings import Agreement as Agreement
+    from dialeval.agreement.questions import Questionnaire as Questionnaire
+    from dialeval.agreement.questions import select_questions as select_questions
     from dialeval.core.collection import Collection as Collection
     from dialeval.core.decode_collection import load as load
     from dialeval.core.decode_run import load_run as load_run
@@ -31,12 +35,15 @@ if TYPE_CHECKING:
 
 # Imported when first used: `import dialeval` alone stays instant.
 _FACE = {
+    "Agreement": "agreement.findings",
     "Collection": "core.collection",
     "DataError": "core.errors",
     "DialevalError": "core.errors",
+    "Questionnaire": "agreement.questions",
     "Results": "report.results",
     "Run": "core.run",
     "Score": "measures.evaluate",
+    "agreement_of": "agreement.analysis",
     "compare": "report.results",
     "evaluate": "measures.evaluate",
     "load": "core.decode_collection",
@@ -46,14 +53,15 @@ _FACE = {
     "sample": "samples",
     "save": "core.encode",
     "save_run": "core.encode",
+    "select_questions": "agreement.questions",
 }
 
-__all__ = ["__version__", "measures", *_FACE]
+__all__ = ["__version__", "agreement", "measures", *_FACE]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "measures":
-        return import_module("dialeval.measures")
+    if name in ("agreement", "measures"):
+        return import_module(f"dialeval.{name}")
     if name in _FACE:
         return getattr(import_module(f"dialeval.{_FACE[name]}"), name)
     raise AttributeError(f"module 'dialeval' has no attribute {name!r}")

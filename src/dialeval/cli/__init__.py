@@ -15,6 +15,7 @@ import typer
 
 from dialeval import __version__
 from dialeval.cli import (
+    agreement,
     compare,
     correlate,
     crossval,
@@ -23,12 +24,16 @@ from dialeval.cli import (
     models,
     open_domain,
     predict,
+    questionnaire,
     quickstart,
     ranked,
+    register,
     sample,
     score,
     serve,
     stats,
+    submit,
+    task,
     topic_size,
     train,
     validate,
@@ -52,6 +57,8 @@ app.add_typer(ranked.app, name="ranked")
 app.add_typer(open_domain.app, name="open-domain")
 app.command("correlate")(correlate.command)
 app.command("topic-size")(topic_size.command)
+app.command("agreement")(agreement.command)
+app.command("questionnaire")(questionnaire.command)
 app.command("predict")(predict.command)
 app.command("train")(train.command)
 app.command("crossval")(crossval.command)
@@ -61,6 +68,9 @@ app.command("validate")(validate.command)
 app.command("stats")(stats.command)
 app.command("mask")(mask.command)
 app.command("serve")(serve.command)
+app.command("register")(register.command)
+app.command("submit")(submit.command)
+app.add_typer(task.app, name="task")
 
 
 def _version(wanted: bool) -> None:

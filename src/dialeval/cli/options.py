@@ -25,6 +25,9 @@ RubricOption = Annotated[
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 SeedOption = Annotated[int, typer.Option("--seed", help="Seed of every random step.")]
+ResamplesOption = Annotated[
+    int, typer.Option("--resamples", min=0, help="Bootstrap samples of intervals; 0 for none.")
+]
 JobsOption = Annotated[int, typer.Option("--jobs", min=1, help="How many cores to use.")]
 EngineOption = Annotated[
     str, typer.Option("--engine", help="Where work runs: local, or dask with --scheduler.")
@@ -72,7 +75,21 @@ GapOption = Annotated[
     float | None,
     typer.Option("--gap", min=0, metavar="HOURS", help="A silence that ends a WhatsApp dialogue."),
 ]
-
+ServerOption = Annotated[
+    str, typer.Option("--server", envvar="DIALEVAL_SERVER", help="The address of the server.")
+]
+TokenOption = Annotated[
+    str | None,
+    typer.Option("--token", envvar="DIALEVAL_TOKEN", help="A token, not the saved one."),
+]
+InsecureOption = Annotated[
+    bool, typer.Option("--insecure", help="Send tokens over plain http to other machines.")
+]
+SlugArgument = Annotated[str, typer.Argument(metavar="TASK", help="The task's address: its slug.")]
+LanguageOption = Annotated[
+    str, typer.Option("--language", help="english, chinese, or the code of another language.")
+]
+LOCAL_SERVER = "http://127.0.0.1:8000"
 TestOption = Annotated[
     TestName, typer.Option("--test", help="Randomised Tukey HSD, or pairwise tests with Holm.")
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 
 def print_table(
@@ -14,10 +14,11 @@ def print_table(
     rows: Iterable[Sequence[str]],
     *,
     numbers: Sequence[int] = (),
+    wide: bool = False,
 ) -> None:
     """A table; the columns at the places `numbers` are set flush right.
 
-    A row of no cells draws a line.
+    A row of no cells draws a line. A `wide` table keeps each row on one line, however long.
     """
     from rich import box
     from rich.console import Console
@@ -26,7 +27,9 @@ def print_table(
 
     table = Table(box=box.SIMPLE_HEAD)
     for place, column in enumerate(columns):
-        table.add_column(column, justify="right" if place in numbers else "left")
+        table.add_column(
+            Text(column), justify="right" if place in numbers else "left", no_wrap=wide
+        )
     for row in rows:
         if row:
             table.add_row(*(Text(cell) for cell in row))
@@ -34,7 +37,31 @@ def print_table(
             table.add_section()
     console = Console()
     console.print(Text(title, style="bold"), soft_wrap=True)
+    if wide:
+        unlimited = console.options.update(max_width=10_000)
+        console.width = max(console.width, console.measure(table, options=unlimited).maximum)
     console.print(table)
+
+
+class Report(Protocol):
+    """Results that can be written as tables alone, or with a page."""
+
+    def report(self, folder: str | Path) -> Path:
+        """Write all; gives the page's path."""
+
+    def write_tables(self, folder: Path) -> None:
+        """Write what needs no extra."""
+
+
+def write_with_page(report: Report, folder: Path) -> Path | None:
+    """Everything the installed extras can write; the page's path if it is among it."""
+    from dialeval.core.errors import MissingExtraError
+
+    try:
+        return report.report(folder)
+    except MissingExtraError as error:
+        warn(f"tables only: {error}")
+        return None
 
 
 def warn(message: str) -> None:

@@ -60,6 +60,7 @@ def command(
     page = write_results(Results(comparisons, settings, provenance), out / "results", ["svg"])
     if page:
         print(f"\nThe report, with pictures and significance tests: {page}")
+    save(sample("questionnaire"), out / "questionnaire-en.json")
     files = [out / f"helpdesk-{language}.json" for language in LANGUAGES]
     print("\nWhat people would say of the sample, without asking them (dialeval score):")
     score(files, out=out / "scores")
@@ -68,6 +69,8 @@ def command(
   dialeval compare {out}/runs --gold {out}/helpdesk-en.json --out results
   dialeval evaluate {out}/runs/en/*.json --gold {out}/helpdesk-en.json --json
   dialeval stats {out}/helpdesk-zh.json
+  dialeval agreement {out}/helpdesk-en.json --out agreement
+  dialeval questionnaire {out}/questionnaire-en.json --next round2.toml
   dialeval score YOUR_DIALOGUES.json --out scores
   dialeval --help"""
     )

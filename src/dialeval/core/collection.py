@@ -30,6 +30,7 @@ class Collection:
         votes: Mapping[str, Votes] | None = None,
         annotators: Sequence[str] = (),
         source: str = "collection",
+        again: Sequence[Mapping[str, Votes]] = (),
     ) -> None:
         self.dialogues = tuple(dialogues)
         self.ids = tuple([dialogue.id for dialogue in self.dialogues])
@@ -37,6 +38,10 @@ class Collection:
         self.votes = dict(votes or {})
         self.annotators = tuple(annotators)
         self.source = source
+        self.again = tuple(dict(votes) for votes in again)
+        """Votes of those who judged a dialogue once more: of round 2, 3 and so on.
+
+        They show whether annotators agree with themselves, and count nowhere else."""
         self._gold: dict[str, NDArray[np.float64]] = {}
 
     def __len__(self) -> int:
@@ -45,6 +50,11 @@ class Collection:
     def __repr__(self) -> str:
         votes = f"votes of {len(self.annotators)}" if self.votes else "no votes"
         return f"<Collection {self.source}: {len(self)} dialogues, {self.rubric.name}, {votes}>"
+
+    @property
+    def named(self) -> bool:
+        """Whether annotators have names, or only places in the lists of annotations."""
+        return self.annotators != tuple(str(a + 1) for a in range(len(self.annotators)))
 
     @cached_property
     def index(self) -> dict[str, int]:
@@ -116,13 +126,16 @@ class Collection:
         """The dialogues at these places, in this order, with their votes."""
         chosen = np.asarray(places, dtype=np.intp)
         turns = self.turns_at(chosen)
-        votes = {
-            c.id: self.votes[c.id][chosen if c.scope == "dialogue" else turns]
-            for c in self.rubric.criteria
-            if c.id in self.votes
-        }
+        votes, *again = [
+            {
+                c.id: given[c.id][chosen if c.scope == "dialogue" else turns]
+                for c in self.rubric.criteria
+                if c.id in given
+            }
+            for given in (self.votes, *self.again)
+        ]
         dialogues = [self.dialogues[place] for place in chosen]
-        return Collection(dialogues, self.rubric, votes, self.annotators, self.source)
+        return Collection(dialogues, self.rubric, votes, self.annotators, self.source, again)
 
     def turns_at(self, places: NDArray[np.intp]) -> NDArray[np.intp]:
         """The places, among all turns, of the turns of the dialogues at `places`."""

@@ -40,6 +40,9 @@ _ID = msgspec.json.Decoder(str | int)
 _TURNS = msgspec.json.Decoder(tuple[Turn, ...])
 _ANY = msgspec.json.Decoder()
 
+MOST_ROUNDS = 9
+"""How often an annotator may judge the same dialogue."""
+
 
 def load(
     path: str | Path,
@@ -164,7 +167,8 @@ def decode_collection(
     if not dialogues:
         raise DataError(origin.source, "", "no dialogues", "at least one")
     collection = Collection(dialogues, rubric, source=origin.source)
-    collection.votes = ballots.votes(collection, numbers)
+    collection.votes, *again = ballots.votes(collection, numbers)
+    collection.again = tuple(again)
     collection.annotators = tuple(ballots.annotators)
     return collection
 
@@ -183,7 +187,12 @@ def _annotation_decoder(rubric: Rubric) -> msgspec.json.Decoder[list[Any]]:
     turn_votes = [(f"t{i}", _votes_type(c), None) for i, c in enumerate(rubric.of_turns)]
     annotation: Any = defstruct(
         "Annotation",
-        [("annotator", str | int | None, None), ("quality", quality | None, None), *turn_votes],
+        [
+            ("annotator", str | int | None, None),
+            ("round", int | None, None),
+            ("quality", quality | None, None),
+            *turn_votes,
+        ],
         rename={"quality": QUALITY, **{f"t{i}": c.id for i, c in enumerate(rubric.of_turns)}},
         frozen=True,
         gc=False,
@@ -212,7 +221,8 @@ def _check_turns(turns: tuple[Turn, ...], number: int, origin: Origin, rubric: R
 class _Ballots:
     """The votes as they are read, packed; at the end they become arrays.
 
-    Without ids the first annotation of every dialogue is annotator 1, and so on.
+    Without ids the first annotation of every dialogue is annotator 1, and so on. An annotator
+    who judges a dialogue once more says so: `round` is 2.
     """
 
     def __init__(self, rubric: Rubric, origin: Origin) -> None:
@@ -220,6 +230,7 @@ class _Ballots:
         self.annotators: dict[str, int] = {}
         self.rows = array("q")
         self.columns = array("q")
+        self.rounds = array("b")
         self.codes: dict[str, dict[Any, int]] = {
             c.id: {None: NO_VOTE, **c.codes} for c in rubric.criteria
         }
@@ -234,12 +245,21 @@ class _Ballots:
         for a, annotation in enumerate(annotations):
             name = str(a + 1) if annotation.annotator is None else str(annotation.annotator)
             column = self.annotators.setdefault(name, len(self.annotators))
-            if column in here:
-                path, expected = f".annotations[{a}].annotator", "each annotator once a dialogue"
-                raise self.origin.error(number, path, f"{shown(name)} again", expected)
-            here.add(column)
+            round = 1 if annotation.round is None else annotation.round
+            if not 1 <= round <= MOST_ROUNDS:
+                path, expected = f".annotations[{a}].round", f"1 to {MOST_ROUNDS}"
+                raise self.origin.error(number, path, shown(round), expected)
+            if round > 1 and annotation.annotator is None:
+                path, found = f".annotations[{a}]", f"round {round} without an annotator"
+                raise self.origin.error(number, path, found, "whose it is: annotator")
+            if (column, round) in here:
+                path, found = f".annotations[{a}].annotator", f"{shown(name)} again"
+                expected = "each annotator once a dialogue and round"
+                raise self.origin.error(number, path, found, expected)
+            here.add((column, round))
             self.rows.append(row)
             self.columns.append(column)
+            self.rounds.append(round)
             quality = astuple(annotation.quality) if annotation.quality else no_quality
             for (labels, codes), label in zip(self.on_dialogues, quality, strict=True):
                 labels.append(codes[label])
@@ -255,25 +275,29 @@ class _Ballots:
                 codes = self.codes[criterion.id]
                 self.labels[criterion.id].extend([codes[label] for label in votes])
 
-    def votes(self, collection: Collection, numbers: list[int]) -> dict[str, Votes]:
-        """All votes, items by annotators; `numbers` are the records of the dialogues."""
-        tables: dict[str, Votes] = {}
+    def votes(self, collection: Collection, numbers: list[int]) -> list[dict[str, Votes]]:
+        """All votes by round, items by annotators; `numbers` are the records of the dialogues."""
+        rounds = np.array(self.rounds)
+        tables: list[dict[str, Votes]] = [{} for _ in range(rounds.max(initial=1))]
         rows, columns = np.array(self.rows), np.array(self.columns)
         for criterion in self.rubric.criteria:
             labels = np.array(self.labels[criterion.id])
             if not labels.size or labels.max() == NO_VOTE:
                 continue
             if criterion.scope == "dialogue":
-                items, by = rows, columns
+                items, by, given = rows, columns, rounds
             else:
                 voted = np.array(self.voted[criterion.id], bool)
+                turns = collection.lengths[rows[voted]]
                 items = collection.turns_at(rows[voted])
-                by = np.repeat(columns[voted], collection.lengths[rows[voted]])
+                by, given = np.repeat(columns[voted], turns), np.repeat(rounds[voted], turns)
                 self._check(criterion, collection, items, by, labels, numbers)
             size = len(collection) if criterion.scope == "dialogue" else collection.offsets[-1]
-            table = np.full((int(size), len(self.annotators)), NO_VOTE, np.int8)
-            table[items, by] = labels
-            tables[criterion.id] = table
+            for round, of_round in enumerate(tables, 1):
+                table = np.full((int(size), len(self.annotators)), NO_VOTE, np.int8)
+                here = given == round
+                table[items[here], by[here]] = labels[here]
+                of_round[criterion.id] = table
         return tables
 
     def _check(

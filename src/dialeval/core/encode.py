@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
 
-from dialeval.core.collection import NO_VOTE, Collection
+from dialeval.core.collection import NO_VOTE, Collection, Votes
 from dialeval.core.files import format_for_writing, writing
 from dialeval.core.parquet import write_parquet
 from dialeval.core.rubric import QUALITY, Criterion, Rubric, is_whole_number
@@ -21,17 +22,25 @@ _TURNS = "STRUCT(sender VARCHAR, utterances VARCHAR[])[]"
 def save(collection: Collection, path: str | Path) -> None:
     """Write a collection; the file's name says the format."""
     fields = dict.fromkeys(name for d in collection.dialogues for name in d.fields)
-    columns = collection_columns(collection.rubric, fields, bool(collection.votes))
+    columns = collection_columns(
+        collection.rubric, fields, bool(collection.votes), bool(collection.again)
+    )
     _write(Path(path), collection_records(collection), columns)
 
 
-def collection_columns(rubric: Rubric, fields: Iterable[str], votes: bool) -> dict[str, str]:
-    """The columns of a Parquet file of dialogues with these fields, with or without votes."""
+def collection_columns(
+    rubric: Rubric, fields: Iterable[str], votes: bool, again: bool
+) -> dict[str, str]:
+    """The columns of a Parquet file of dialogues with these fields, with votes or without.
+
+    `again` says whether there are votes of more than one round.
+    """
     columns = {"id": "VARCHAR", "turns": _TURNS, **dict.fromkeys(fields, "JSON")}
     if votes:
         by_turn = "".join(f', "{c.id}" VARCHAR[]' for c in rubric.of_turns)
         quality = f"{QUALITY} MAP(VARCHAR, VARCHAR)"
-        columns["annotations"] = f"STRUCT(annotator VARCHAR, {quality}{by_turn})[]"
+        who = "annotator VARCHAR, round TINYINT" if again else "annotator VARCHAR"
+        columns["annotations"] = f"STRUCT({who}, {quality}{by_turn})[]"
     return columns
 
 
@@ -66,38 +75,52 @@ def lines_of(records: Iterable[dict[str, Any]]) -> Iterator[bytes]:
 
 def collection_records(collection: Collection) -> Iterator[dict[str, Any]]:
     """Each dialogue as it stands in a file."""
-    named = collection.annotators != tuple(str(a + 1) for a in range(len(collection.annotators)))
     for d, dialogue in enumerate(collection.dialogues):
         record = {"id": dialogue.id, "turns": dialogue.turns, **dialogue.fields}
         if collection.votes:
-            record["annotations"] = _annotations(collection, d, named)
+            record["annotations"] = _annotations(collection, d)
         yield record
 
 
-def _annotations(collection: Collection, d: int, named: bool) -> list[dict[str, Any]]:
-    rubric, votes = collection.rubric, collection.votes
-    turns = slice(int(collection.offsets[d]), int(collection.offsets[d + 1]))
-    labels = {c.id: [*map(_vote, c.columns), None] for c in rubric.criteria}
+def _annotations(collection: Collection, d: int) -> list[dict[str, Any]]:
+    # A round after the first is always an annotator's of that name.
+    named = collection.named or bool(collection.again)
     annotations = []
-    for a, annotator in enumerate(collection.annotators):
-        quality = {
-            c.id: labels[c.id][votes[c.id][d, a]]
-            for c in rubric.of_dialogues
-            if c.id in votes and votes[c.id][d, a] != NO_VOTE
-        }
-        by_turn = {
-            c.id: [labels[c.id][code] for code in votes[c.id][turns, a]]
-            for c in rubric.of_turns
-            if c.id in votes and (votes[c.id][turns, a] != NO_VOTE).any()
-        }
-        if quality or by_turn or not named:
+    for round, votes in enumerate((collection.votes, *collection.again), 1):
+        for a, annotator in enumerate(collection.annotators):
             annotation: dict[str, Any] = {"annotator": annotator} if named else {}
-            if quality:
-                annotation[QUALITY] = quality
-            annotations.append(annotation | by_turn)
+            if round > 1:
+                annotation["round"] = round
+            given = _given(collection, votes, d, a)
+            if given or not named:
+                annotations.append(annotation | given)
     while annotations and not annotations[-1]:
         annotations.pop()  # places after the last vote: only those before hold a place open
     return annotations
+
+
+def _given(collection: Collection, votes: Mapping[str, Votes], d: int, a: int) -> dict[str, Any]:
+    """What annotator `a` voted in dialogue `d`, as it stands in a file."""
+    rubric = collection.rubric
+    turns = slice(int(collection.offsets[d]), int(collection.offsets[d + 1]))
+    labels = _labels(rubric)
+    quality = {
+        c.id: labels[c.id][votes[c.id][d, a]]
+        for c in rubric.of_dialogues
+        if c.id in votes and votes[c.id][d, a] != NO_VOTE
+    }
+    by_turn = {
+        c.id: [labels[c.id][code] for code in votes[c.id][turns, a]]
+        for c in rubric.of_turns
+        if c.id in votes and (votes[c.id][turns, a] != NO_VOTE).any()
+    }
+    return ({QUALITY: quality} if quality else {}) | by_turn
+
+
+@lru_cache
+def _labels(rubric: Rubric) -> dict[str, list[str | int | None]]:
+    """By criterion: from a column, or `NO_VOTE`, to what files hold."""
+    return {c.id: [*map(_vote, c.columns), None] for c in rubric.criteria}
 
 
 def _vote(label: str) -> str | int:

@@ -32,7 +32,7 @@ Kind = Literal["ordinal", "nominal", "yes-no"]
 QUALITY = "quality"
 """The key under which the files hold all dialogue-scope criteria."""
 
-RESERVED = frozenset({"id", "turns", "annotations", "annotator", QUALITY})
+RESERVED = frozenset({"id", "turns", "annotations", "annotator", "round", QUALITY})
 MOST_LABELS = 100
 
 
@@ -169,9 +169,15 @@ class Rubric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         'one of A, S, E'
         """
         for criterion in self.criteria:
-            if re.search(rf"\.{re.escape(criterion.id)}(\[\d+\])?$", path):
+            id = re.escape(criterion.id)
+            if re.search(rf'(\.{id}|\["{id}"\])(\[\d+\])?$', path):
                 return "one of " + ", ".join(criterion.columns)
         return "one of " + ", ".join(c.id for c in self.of_dialogues)
+
+
+# Made when this module is loaded: msgspec learns a type's fields when it first decodes one, and
+# crashes if two threads of a server do so at the same time.
+_JSON = msgspec.json.Decoder(Rubric)
 
 
 def is_whole_number(label: str) -> bool:
@@ -221,7 +227,7 @@ def parse_rubric(content: bytes, source: str) -> Rubric:
     """Decode and check a rubric; `source` names it in errors and says the format."""
     try:
         if source.endswith(".json"):
-            rubric = msgspec.json.decode(content, type=Rubric)
+            rubric = _JSON.decode(content)
         else:
             rubric = msgspec.toml.decode(content, type=Rubric)
     except msgspec.ValidationError as error:

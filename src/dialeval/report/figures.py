@@ -124,7 +124,7 @@ def _attribute(text: str) -> str:
     return html.escape(text, quote=True)
 
 
-def _drawn(
+def drawn(
     name: str,
     description: str,
     size: tuple[float, float],
@@ -151,7 +151,7 @@ def _drawn(
     return Picture(name, figure, description)
 
 
-def _room(labels: Sequence[str], points: float = 9) -> float:
+def room(labels: Sequence[str], points: float = 9) -> float:
     """Inches that the longest of these labels takes; wide letters count double."""
     longest = max(sum(2 if ord(char) > 0x2E7F else 1 for char in label) for label in labels)
     return 0.15 + longest * points * 0.55 / 72
@@ -178,7 +178,7 @@ def ranking_picture(
             else:
                 axes.plot(interval, (place, place), color=ACCENT, lw=1.6, solid_capstyle="round")
                 axes.plot(mean, place, "o", color=ACCENT, ms=5)
-        axes.set_yticks(range(len(entries)), [_short(label) for _, label, _ in entries])
+        axes.set_yticks(range(len(entries)), [short(label) for _, label, _ in entries])
         axes.set_ylim(-0.6, len(entries) - 0.4)
         axes.set_xlabel(f"mean {contest.title} ({better} is better)")
         axes.grid(axis="x", lw=0.6)
@@ -188,8 +188,8 @@ def ranking_picture(
 
     best = contest.runs[0]
     description = f"Mean {contest.title} of {len(entries)} runs, best: {best}"
-    left = _room([_short(label) for _, label, _ in entries])
-    return _drawn(name, description, (WIDTH, 0.65 + 0.25 * len(entries)), draw, left=left)
+    left = room([short(label) for _, label, _ in entries])
+    return drawn(name, description, (WIDTH, 0.65 + 0.25 * len(entries)), draw, left=left)
 
 
 def matrix_picture(name: str, contest: Contest) -> Picture:
@@ -211,7 +211,7 @@ def matrix_picture(name: str, contest: Contest) -> Picture:
                     value = shown(float(contest.p[i, j]), "p").replace("0.", ".").replace("< ", "<")
                     ink = TEXT if significant else MUTED
                     axes.text(j, i, value, ha="center", va="center", fontsize=6, color=ink)
-        names = [_short(run) for run in contest.runs]
+        names = [short(run) for run in contest.runs]
         axes.set_xticks(range(m), names, rotation=60, ha="right", rotation_mode="anchor")
         axes.set_yticks(range(m), names)
         axes.tick_params(length=0, colors=TEXT, labelsize=8)
@@ -223,9 +223,9 @@ def matrix_picture(name: str, contest: Contest) -> Picture:
     pairs = m * (m - 1) // 2
     significant = len(contest.better)
     description = f"P-values of {pairs} pairs of runs, {significant} significant"
-    room = _room([_short(run) for run in contest.runs], 8)
-    size = (WIDTH, 0.2 + 0.9 * room + 0.3 * m)
-    return _drawn(name, description, size, draw, left=room, bottom=0.1 + 0.9 * room)
+    margin = room([short(run) for run in contest.runs], 8)
+    size = (WIDTH, 0.2 + 0.9 * margin + 0.3 * m)
+    return drawn(name, description, size, draw, left=margin, bottom=0.1 + 0.9 * margin)
 
 
 def distribution_picture(name: str, contest: Contest) -> Picture:
@@ -239,7 +239,7 @@ def distribution_picture(name: str, contest: Contest) -> Picture:
             axes.plot((low, high), (place, place), color=MUTED, lw=0.9)
             axes.barh(place, third - first, left=first, height=0.5, color=TINT, ec=ACCENT, lw=0.9)
             axes.plot((middle, middle), (place - 0.25, place + 0.25), color=ACCENT, lw=1.8)
-        axes.set_yticks(range(len(runs)), [_short(run) for run in runs])
+        axes.set_yticks(range(len(runs)), [short(run) for run in runs])
         axes.set_ylim(-0.6, len(runs) - 0.4)
         axes.set_xlabel(f"{contest.title} of a {contest.unit}: median, middle half, middle 90%")
         axes.grid(axis="x", lw=0.6)
@@ -248,8 +248,8 @@ def distribution_picture(name: str, contest: Contest) -> Picture:
         axes.spines["left"].set_visible(False)
 
     description = f"Spread of {contest.title} over {len(contest.ids)} {contest.unit}s"
-    left = _room([_short(run) for run in runs])
-    return _drawn(name, description, (WIDTH, 0.65 + 0.25 * len(runs)), draw, left=left)
+    left = room([short(run) for run in runs])
+    return drawn(name, description, (WIDTH, 0.65 + 0.25 * len(runs)), draw, left=left)
 
 
 def power_picture(name: str, contests: Sequence[Contest]) -> Picture:
@@ -269,7 +269,7 @@ def power_picture(name: str, contests: Sequence[Contest]) -> Picture:
         axes.tick_params(length=0, colors=MUTED)
 
     measures = ", ".join(contest.title for contest in contests)
-    return _drawn(name, f"Achieved significance levels by {measures}", (WIDTH, 2.6), draw)
+    return drawn(name, f"Achieved significance levels by {measures}", (WIDTH, 2.6), draw)
 
 
 @dataclass(frozen=True)
@@ -310,7 +310,7 @@ def reliability_picture(name: str, criteria: Sequence[Reliability]) -> Picture:
         axes.tick_params(length=0, colors=MUTED)
 
     shown_for = ", ".join(c.criterion for c in criteria)
-    return _drawn(name, f"Predicted against real scores and spreads: {shown_for}", (WIDTH, 4), draw)
+    return drawn(name, f"Predicted against real scores and spreads: {shown_for}", (WIDTH, 4), draw)
 
 
 def topic_size_picture(
@@ -330,10 +330,10 @@ def topic_size_picture(
         axes.tick_params(length=0, colors=MUTED)
 
     description = f"Dialogues needed by smallest difference; {chosen[1]} at {chosen[0]:g}"
-    return _drawn(name, description, (WIDTH, 3.0), draw)
+    return drawn(name, description, (WIDTH, 3.0), draw)
 
 
-def _short(label: str, limit: int = 36) -> str:
+def short(label: str, limit: int = 36) -> str:
     """A label that leaves room for the picture."""
     label = " ".join(label.split())
     return label if len(label) <= limit else label[: limit - 1] + "…"

@@ -85,16 +85,14 @@ def _section(
             _part(results, comparison, criterion, [*contests], pictures)
             for criterion, contests in groupby(comparison.contests, key=lambda c: c.criterion)
         ],
-        **(
-            _to_read(comparison)
-            if dialogues and isinstance(comparison, Comparison)
-            else {"readings": ()}
-        ),
+        **_to_read(comparison, dialogues),
     }
 
 
-def _to_read(comparison: Comparison) -> dict[str, Any]:
-    """The dialogues that are worth reading."""
+def _to_read(comparison: Standings, dialogues: bool) -> dict[str, Any]:
+    """The dialogues that are worth reading, if there are any and they may be shown."""
+    if not dialogues or not isinstance(comparison, Comparison):
+        return {"readings": ()}
     chosen = readings(comparison)
     return {
         "legend": legend(comparison.gold),

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from dialeval.core.collection import Collection
 from dialeval.core.errors import UsageError
 from dialeval.core.files import write_text
@@ -27,7 +25,7 @@ from dialeval.report.standings import (
     significance_table,
     tau_table,
 )
-from dialeval.report.tables import Column, Table
+from dialeval.report.tables import Column, Table, json_text
 from dialeval.stats.contest import Contest, Settings, Test, contest, correlations
 
 
@@ -236,15 +234,10 @@ class Results:
 
     def write_tables(self, folder: Path) -> None:
         """`results.json`, and each table as CSV, Markdown and LaTeX in `tables/`."""
-        line = self.provenance.line
-        write_text(folder / "results.json", _json(self.to_json()))
-        write_text(folder / "provenance.json", _json(self.provenance.to_json()))
+        write_text(folder / "results.json", json_text(self.to_json()))
+        write_text(folder / "provenance.json", json_text(self.provenance.to_json()))
         for table in self.tables():
-            base = folder / "tables" / table.name
-            write_text(base.with_name(f"{table.name}.csv"), table.to_csv(self.provenance.id))
-            markdown = f"{table.to_markdown()}\n<!-- {line.replace('--', '- -')} -->\n"
-            write_text(base.with_name(f"{table.name}.md"), markdown)
-            write_text(base.with_name(f"{table.name}.tex"), f"% {line}\n{table.to_latex()}")
+            table.write(folder / "tables", self.provenance)
 
     def report(
         self,
@@ -261,10 +254,6 @@ class Results:
 
         self.write_tables(Path(folder))
         return write_report(self, Path(folder), pictures, dialogues=dialogues)
-
-
-def _json(value: Any) -> str:
-    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n"
 
 
 def _kinds(comparison: Comparison) -> list[str]:

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from dialeval.core.levels import Texts
 from dialeval.core.rubric import Criterion, Rubric
+from dialeval.core.scale import label_values
 from dialeval.report.dialogues import Bar, colours
 from dialeval.report.page import render
 from dialeval.report.provenance import Provenance
-from dialeval.report.scores import BINS, LISTED, Overview, Scored, label_values, scales
+from dialeval.report.scores import BINS, LISTED, Overview, Scored, scales
 from dialeval.report.standings import LANGUAGES
 
 BEGINNING = 90

@@ -7,7 +7,13 @@ import io
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
+
+import msgspec
+
+from dialeval.core.files import write_text
+from dialeval.report.provenance import Provenance
 
 Kind = Literal["text", "score", "p", "effect", "number"]
 NONE = "–"
@@ -119,12 +125,24 @@ class Table:
         heads = [column.name for column in self.columns]
         return [dict(zip(heads, row, strict=True)) for row in self.rows]
 
+    def write(self, folder: Path, provenance: Provenance) -> None:
+        """The table as CSV, Markdown and LaTeX, with where it comes from."""
+        write_text(folder / f"{self.name}.csv", self.to_csv(provenance.id))
+        comment = provenance.line.replace("--", "- -")
+        write_text(folder / f"{self.name}.md", f"{self.to_markdown()}\n<!-- {comment} -->\n")
+        write_text(folder / f"{self.name}.tex", f"% {provenance.line}\n{self.to_latex()}")
+
     def to_frame(self) -> Any:
         """A pandas data frame."""
         from dialeval.core.frames import data_frame
 
         heads: Sequence[str] = [column.name for column in self.columns]
         return data_frame({head: [row[i] for row in self.rows] for i, head in enumerate(heads)})
+
+
+def json_text(value: Any) -> str:
+    """A value as indented JSON; numbers that are not finite become null."""
+    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n"
 
 
 _LATEX = {

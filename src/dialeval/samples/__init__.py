@@ -1,6 +1,7 @@
 """Small collections that the project wrote itself, for a first look and for tests.
 
-Helpdesk dialogues in English and Chinese with 19 votes each. The votes are simulated
+Helpdesk dialogues in English and Chinese with 19 votes each, and posts with answers on which five
+people answered ten questions, two of them some twice. The votes are simulated
 (`tools/simulate_votes.py`): figures on them show how things work, not how good they are.
 """
 
@@ -14,18 +15,24 @@ from dialeval.core.errors import unknown_name
 from dialeval.core.records import Origin, split_records
 from dialeval.core.rubric import load_rubric
 
-LANGUAGES = ("en", "zh")
+# By name: the file, which begins with the rubric's name.
+SAMPLES = {
+    "en": "helpdesk-en.jsonl",
+    "zh": "helpdesk-zh.jsonl",
+    "questionnaire": "questionnaire-en.jsonl",
+}
 
 
-def sample(language: str) -> Collection:
-    """The sample of a language, `en` or `zh`, with simulated votes.
+def sample(name: str) -> Collection:
+    """A sample with simulated votes: `en` or `zh` (helpdesk dialogues), or `questionnaire`.
 
-    >>> len(sample("zh"))
-    30
+    >>> len(sample("zh")), len(sample("questionnaire"))
+    (30, 24)
     """
-    if language not in LANGUAGES:
-        raise unknown_name("sample", language, LANGUAGES)
-    name = f"helpdesk-{language}.jsonl"
-    content = (resources.files("dialeval") / "samples" / name).read_bytes()
-    records = split_records(content, name, "jsonl")
-    return decode_collection(records, Origin(name, lines=True), load_rubric("helpdesk"))
+    if name not in SAMPLES:
+        raise unknown_name("sample", name, SAMPLES)
+    file = SAMPLES[name]
+    content = (resources.files("dialeval") / "samples" / file).read_bytes()
+    records = split_records(content, file, "jsonl")
+    rubric = load_rubric(file.rpartition("-")[0])
+    return decode_collection(records, Origin(file, lines=True), rubric)

@@ -118,10 +118,11 @@ def allowed_by_endpoint(app: FastAPI) -> dict[Any, frozenset[str]]:
 async def authorise(request: Request) -> None:
     """Find out who asks and whether they may; every route depends on this."""
     allowed: frozenset[str] = request.app.state.allowed[request.scope["endpoint"]]
-    if "\x00" in request.url.path or "\x00" in str(request.query_params):
+    path: str = request.scope["path"]  # `request.url` begins with what the client says is its host
+    if "\x00" in path or "\x00" in str(request.query_params):
         raise bad_request("an address holds no zero bytes")
     context: Context = request.app.state.context
-    of_api = request.url.path.startswith("/api/")
+    of_api = path.startswith("/api/")
     actor = await run_in_threadpool(_bearer if of_api else _signed_in, context, request)
     request.state.actor = actor
     if actor.role not in allowed:

@@ -72,9 +72,10 @@ def answer(request: Request, problem: Problem) -> Response:
     headers = {}
     if problem.status == 401:
         headers["www-authenticate"] = "Bearer"
-    if problem.status in (429, 503):
+    if problem.status == 503 or "retry_after" in problem.more:
         headers["retry-after"] = str(problem.more.get("retry_after", 5))
-    if request.url.path.startswith(("/api/", "/healthz", "/readyz")):
+    headers |= problem.headers
+    if request.scope["path"].startswith(("/api/", "/healthz", "/readyz")):
         media = "application/problem+json"
         return JSONResponse(problem.to_json(), problem.status, headers, media_type=media)
     return pages.problem_page(request, problem, headers)
@@ -88,7 +89,9 @@ async def _on_http(request: Request, error: Any) -> Response:
     codes = {401: "sign-in", 403: "forbidden", 404: "not-found", 413: "too-large"}
     code = codes.get(error.status_code, "bad-request")
     detail = "there is no such page" if error.status_code == 404 else str(error.detail)
-    return answer(request, Problem(error.status_code, code, detail))
+    problem = Problem(error.status_code, code, detail)
+    problem.headers = dict(error.headers or {})
+    return answer(request, problem)
 
 
 async def _on_validation(request: Request, error: Any) -> Response:

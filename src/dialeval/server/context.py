@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import Any
 
 from dialeval.server.database import Database
+from dialeval.server.kept import Kept
 from dialeval.server.scoring import Golds
 from dialeval.server.settings import Settings
 
@@ -24,3 +26,5 @@ class Context:
     settings: Settings
     now: Callable[[], datetime] = now
     golds: Golds = field(default_factory=Golds)
+    boards: Kept[tuple[Any, ...], list[Any]] = field(default_factory=lambda: Kept(most=128))
+    """Ranked leaderboards, by everything that they depend on."""

@@ -20,6 +20,8 @@ from dialeval.core.errors import UsageError
 
 WRITING = "dialeval_writing"
 CONNECTIONS = 20
+POSTGRES_CONNECTIONS = 10
+"""Of one worker. PostgreSQL takes 100 in all unless told otherwise, so nine workers fit."""
 
 
 class Database:
@@ -54,7 +56,8 @@ class Database:
             return {"connect_args": connect, "pool_size": CONNECTIONS, "pool_timeout": 30}
         return {
             "connect_args": {"connect_timeout": 3},
-            "pool_size": CONNECTIONS,
+            "pool_size": POSTGRES_CONNECTIONS,
+            "max_overflow": 0,
             "pool_timeout": 30,
             "pool_pre_ping": True,
         }

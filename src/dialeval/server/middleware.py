@@ -43,7 +43,7 @@ class BodyLimit:
         if scope["type"] != "http":
             return await self.app(scope, receive, send)
         length = Headers(scope=scope).get("content-length", "0")
-        told = int(length) if length.isdigit() else 0
+        told = int(length) if length.isdecimal() else 0
         received = 0
 
         async def limited() -> Message:

@@ -13,6 +13,7 @@ class Problem(DialevalError):
     def __init__(self, status: int, code: str, detail: str, **more: Any) -> None:
         super().__init__(detail)
         self.status, self.code, self.detail, self.more = status, code, detail, more
+        self.headers: dict[str, str] = {}
 
     def to_json(self) -> dict[str, Any]:
         """The document of RFC 9457."""
@@ -54,8 +55,10 @@ def bad_request(detail: str) -> Problem:
 def bad_file(error: DialevalError) -> Problem:
     """A file that the validator refuses, with the place where."""
     if isinstance(error, DataError):
-        where = {"place": error.place, "found": error.found, "expected": error.expected}
-        return Problem(422, "bad-file", str(error), **where)
+        expected = error.expected.partition(" (--")[0]  # options of a command are no help here
+        said = DataError(error.source, error.place, error.found, expected)
+        where = {"place": error.place, "found": error.found, "expected": expected}
+        return Problem(422, "bad-file", str(said), **where)
     return Problem(422, "bad-file", str(error))
 
 

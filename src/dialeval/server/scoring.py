@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import gzip
 import re
-import threading
 import zlib
-from collections import OrderedDict
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,14 +21,17 @@ from dialeval.core.rubric import Rubric, parse_rubric
 from dialeval.core.run import Run
 from dialeval.measures.evaluate import evaluate
 from dialeval.measures.registry import measures_for
+from dialeval.server.kept import Kept
 from dialeval.server.problems import Problem, bad_file
 from dialeval.server.tables import TaskCollection
 
 DEPTH = 32
-KEPT = 32
-"""How many collections a process keeps in memory."""
 NOT_BRACKETS = bytes(set(range(256)) - set(b'[]{}"'))
+AUTOMATIC = 47
+"""Tells zlib to find out by itself whether a stream is its own kind or gzip."""
 ONE_KIND = bytes.maketrans(b"{}", b"[]")
+STRINGS = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\Z)', re.DOTALL)
+"""Never goes back, and takes a string without end whole: time grows with the length only."""
 
 
 @dataclass(frozen=True)
@@ -50,22 +52,19 @@ class Golds:
     """The collections in memory, read once and kept until they change."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[int, int], Gold] = OrderedDict()
-        self._lock = threading.Lock()
+        self._kept: Kept[tuple[int, int], Gold] = Kept()
 
     def get(self, row: TaskCollection, rubric: Rubric) -> Gold:
         """The gold of a row; its content is fetched only if it is not kept."""
-        with self._lock:
-            key = (row.id, row.revision)
-            if key not in self._kept:
-                collection = read_collection(row.content, rubric, "the task's data")
-                self._kept[key] = Gold(collection, np.array(row.half, np.intp))
-                while len(self._kept) > KEPT:
-                    self._kept.popitem(last=False)
-            self._kept.move_to_end(key)
-            return self._kept[key]
+
+        def read() -> Gold:
+            collection = read_collection(row.content, rubric, "the task's data")
+            return Gold(collection, np.array(row.half, np.intp))
+
+        return self._kept.get((row.id, row.revision), read)
 
 
+@lru_cache(64)
 def task_rubric(text: str) -> Rubric:
     """The rubric of a task, as its row keeps it."""
     return parse_rubric(text.encode(), "rubric.json")
@@ -84,16 +83,27 @@ def unpacked(content: bytes, limit: int) -> bytes:
     """The content, unzipped if it is gzip, but never more than `limit` bytes of it."""
     if not content.startswith(b"\x1f\x8b"):
         return content
-    unzip = zlib.decompressobj(wbits=31)
-    try:
-        plain = unzip.decompress(content, limit + 1)
-    except zlib.error:
-        raise Problem(422, "bad-file", "found a damaged gzip file, expected JSON") from None
-    if len(plain) > limit:
-        raise Problem(413, "too-large", f"the file holds more than {limit >> 20} MB")
-    if not unzip.eof:
-        raise Problem(422, "bad-file", "found a gzip file that is cut short, expected a whole one")
-    return plain
+    parts: list[bytes] = []
+    size = 0
+    while content.startswith(b"\x1f\x8b"):  # a gzip file may be several, one after another
+        unzip = zlib.decompressobj(wbits=31)
+        try:
+            parts.append(unzip.decompress(content, limit + 1 - size))
+        except zlib.error:
+            raise Problem(422, "bad-file", "found a damaged gzip file, expected JSON") from None
+        size += len(parts[-1])
+        if size > limit:
+            raise Problem(413, "too-large", f"the file holds more than {limit >> 20} MB")
+        if not unzip.eof:
+            detail = "found a gzip file that is cut short, expected a whole one"
+            raise Problem(422, "bad-file", detail)
+        content = unzip.unused_data
+    return b"".join(parts)
+
+
+def unzipped(content: bytes) -> bytes:
+    """The file of a submission, as it was before zlib or gzip packed it."""
+    return zlib.decompressobj(wbits=AUTOMATIC).decompress(content)
 
 
 def format_of(content: bytes) -> Format:
@@ -108,9 +118,11 @@ def check_depth(content: bytes, limit: int = DEPTH) -> None:
     Only brackets matter. Each round takes the innermost pairs away, so what is left after
     `limit` rounds lies deeper (or is not JSON, which the decoder will say).
     """
-    if b"\\" in content or b'"' in content.translate(None, NOT_BRACKETS).replace(b'""', b""):
-        content = re.sub(rb'"(?:[^"\\]|\\.)*"', b"", content, flags=re.DOTALL)
-    brackets = content.translate(ONE_KIND, NOT_BRACKETS + b'"')
+    brackets = content.translate(None, NOT_BRACKETS).replace(b'""', b"")
+    if b"\\" in content or b'"' in brackets:  # strings may hold brackets: they go first
+        plain = re.sub(rb'"(?:[^"\\]|\\.)*"', b"", content, flags=re.DOTALL)
+        brackets = plain.translate(None, NOT_BRACKETS + b'"')
+    brackets = brackets.translate(ONE_KIND)
     for _ in range(limit):
         brackets = brackets.replace(b"[]", b"")
         if not brackets:

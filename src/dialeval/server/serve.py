@@ -18,8 +18,11 @@ from dialeval.server.demo import make_demo
 from dialeval.server.services.accounts import invite_first
 from dialeval.server.settings import Settings, sqlite_url
 
+BACKLOG = 2048
 GRACE = 20
 """Seconds that requests have to finish when the server is told to stop."""
+BUSY = 60
+"""Seconds that a worker may work without a sign of life before another one takes its place."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +95,7 @@ def _listen(host: str, port: int) -> socket.socket:
     except (OSError, OverflowError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise UsageError(f"{host}:{port}: cannot listen there ({reason})") from None
+    listening.listen(BACKLOG)  # who reads the address and comes at once is not turned away
     return listening
 
 
@@ -105,7 +109,8 @@ def _run(options: Options, listening: socket.socket) -> None:
         server_header=False,
         proxy_headers=options.behind_proxy,
         timeout_graceful_shutdown=GRACE,
-        backlog=2048,
+        timeout_worker_healthcheck=BUSY,
+        backlog=BACKLOG,
     )
     if options.workers > 1:
         listening.set_inheritable(True)

@@ -46,6 +46,7 @@ class Summary(msgspec.Struct):
     fields: list[str] = []
     """The fields of dialogues besides id, turns and annotations."""
     votes: bool = False
+    again: bool = False
     examples: list[Example] = []
 
 
@@ -102,6 +103,7 @@ class Examiner:
         self.summary.dialogues += other.dialogues
         self.summary.with_masks += other.with_masks
         self.summary.votes |= other.votes
+        self.summary.again |= other.again
         self.masks.update(other.masks)
         self.by_kind.update(other.dialogues_by_kind)
         self.rules.update(other.rules)

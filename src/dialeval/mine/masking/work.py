@@ -85,7 +85,7 @@ def mask_files(
         summary = merged(done, examples)
         if not summary.dialogues:
             raise DataError(str(path), "", "no dialogues", "at least one")
-        columns = collection_columns(rubric, summary.fields, summary.votes)
+        columns = collection_columns(rubric, summary.fields, summary.votes, summary.again)
         output = msgspec.structs.replace(output, columns=columns)
         output.publish(work.folder, [one.dialogues for one in done])
         if by_dialogue is not None:
@@ -137,7 +137,14 @@ def _rows(task: Task, examiner: Examiner, write: Callable[[bytes], object]) -> I
                 write(csv_line([masked.id, *(counts.get(kind, 0) for kind in KINDS)]))
             dialogues.append(masked)
         examiner.summary.votes |= bool(collection.votes)
-        after = Collection(dialogues, task.rubric, collection.votes, collection.annotators)
+        examiner.summary.again |= bool(collection.again)
+        after = Collection(
+            dialogues,
+            task.rubric,
+            collection.votes,
+            collection.annotators,
+            again=collection.again,
+        )
         yield from map(encode, collection_records(after))
 
 

@@ -29,11 +29,13 @@ from dialeval.server.api.schemas import (
     Text,
     phase_out,
 )
-from dialeval.server.api.submissions import RUN_BODY, Key, language_code
+from dialeval.server.api.submissions import RUN_BODY, Key
 from dialeval.server.api.tasks import Slug
 from dialeval.server.context import Context
-from dialeval.server.problems import bad_file, bad_request
+from dialeval.server.problems import Problem, bad_file, bad_request
+from dialeval.server.scoring import check_depth
 from dialeval.server.services import events, export, results, submissions, tasks
+from dialeval.server.services.tasks import language_code
 
 router = APIRouter(tags=["organising"])
 
@@ -58,7 +60,13 @@ def rubric_of(given: str | dict[str, Any]) -> Rubric:
     try:
         if isinstance(given, str):
             return load_rubric(given)
-        return parse_rubric(msgspec.json.encode(given), "rubric.json")
+        content = msgspec.json.encode(given)
+        check_depth(content)
+        return parse_rubric(content, "rubric.json")
+    except (UnicodeEncodeError, OverflowError, RecursionError):
+        raise bad_request("the rubric holds what JSON cannot") from None
+    except Problem:
+        raise
     except DialevalError as error:
         raise bad_file(error) from None
 

@@ -19,6 +19,10 @@ EARLIEST, LATEST = datetime(2000, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo
 def _text(value: str) -> str:
     if "\x00" in value:
         raise ValueError("text holds no zero bytes")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise ValueError("text holds whole characters, no lone surrogates") from None
     return value
 
 
@@ -236,7 +240,8 @@ class SubmissionOut(BaseModel):
     reason: str
     listed: bool
     chosen: bool
-    counting: bool
+    counting: bool | None
+    """None while scores are hidden and the best run counts: it would tell which one that is."""
     scores: dict[str, float] | None
     """None while the phase keeps them hidden."""
     remarks: list[str]
@@ -245,7 +250,7 @@ class SubmissionOut(BaseModel):
     @classmethod
     def of(cls, submission: Submission, *, organiser: bool = False) -> SubmissionOut:
         plain = ("name", "description", "language", "created_at", "status", "reason")
-        flags = ("listed", "chosen", "counting", "sha256")
+        flags = ("listed", "chosen", "sha256")
         hidden = submission.phase.visibility == "hidden" and not organiser
         return cls(
             **{name: getattr(submission, name) for name in (*plain, *flags)},
@@ -253,6 +258,7 @@ class SubmissionOut(BaseModel):
             task=submission.task.slug,
             team=submission.team.name,
             phase=submission.phase.kind,  # type: ignore[arg-type]
+            counting=None if hidden and submission.task.rule == "best" else submission.counting,
             scores=None if hidden else shown_scores(submission.scores),
             remarks=submission.remarks.splitlines(),
         )

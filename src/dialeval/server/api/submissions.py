@@ -20,6 +20,7 @@ from dialeval.server.api.schemas import (
 from dialeval.server.api.tasks import Slug
 from dialeval.server.problems import Problem
 from dialeval.server.services import submissions
+from dialeval.server.services.tasks import language_code
 
 router = APIRouter(tags=["submissions"])
 
@@ -35,16 +36,6 @@ RUN_BODY: dict[str, Any] = {
         },
     }
 }
-LANGUAGES = {"english": "en", "chinese": "zh", "cn": "zh"}
-
-
-def language_code(language: str) -> str:
-    """`english` and `chinese` are understood, as in the campaigns.
-
-    >>> language_code("English"), language_code("fr")
-    ('en', 'fr')
-    """
-    return LANGUAGES.get(language.lower(), language)
 
 
 @router.post("/tasks/{task}/submissions", status_code=201, openapi_extra=RUN_BODY)
@@ -58,7 +49,7 @@ async def submit(
     name: Annotated[Text, Query(max_length=60)] = "",
     description: Annotated[Text, Query(max_length=1000)] = "",
     leaderboard: bool = True,
-    idempotency_key: Annotated[Text | None, Header(max_length=200)] = None,
+    idempotency_key: Annotated[Text | None, Header(min_length=1, max_length=200)] = None,
 ) -> SubmissionOut:
     """Send a run and get its scores. The same `Idempotency-Key` again gives the same answer."""
     upload = submissions.Upload(

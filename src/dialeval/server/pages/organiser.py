@@ -16,7 +16,7 @@ from dialeval.server.access import CurrentActor, CurrentContext
 from dialeval.server.actor import Actor
 from dialeval.server.api.organising import export_response
 from dialeval.server.api.schemas import EARLIEST, LATEST, Offset
-from dialeval.server.api.submissions import Key, language_code
+from dialeval.server.api.submissions import Key
 from dialeval.server.api.tasks import Slug
 from dialeval.server.context import Context
 from dialeval.server.pages.rendering import go, page
@@ -24,6 +24,7 @@ from dialeval.server.problems import Problem, bad_file, bad_request
 from dialeval.server.scoring import columns_of, task_rubric
 from dialeval.server.services import accounts, events, results, submissions, tasks
 from dialeval.server.services.leaderboard import shown_scores
+from dialeval.server.services.tasks import language_code
 
 router = APIRouter()
 

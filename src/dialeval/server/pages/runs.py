@@ -11,7 +11,7 @@ from starlette.concurrency import run_in_threadpool
 
 from dialeval.server.access import CurrentActor, CurrentContext
 from dialeval.server.actor import Actor
-from dialeval.server.api.submissions import Key, file, language_code
+from dialeval.server.api.submissions import Key, file
 from dialeval.server.api.tasks import Slug, Word
 from dialeval.server.context import Context
 from dialeval.server.pages.picture import over_time
@@ -20,6 +20,7 @@ from dialeval.server.problems import Problem, bad_request
 from dialeval.server.scoring import columns_of, task_rubric
 from dialeval.server.services import submissions, tasks
 from dialeval.server.services.leaderboard import shown_scores
+from dialeval.server.services.tasks import language_code
 
 router = APIRouter()
 router.get("/runs/{submission}/file")(file)

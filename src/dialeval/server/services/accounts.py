@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import case, delete, select
+from sqlalchemy import case, delete, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
@@ -76,10 +76,11 @@ def count_attempt(context: Context, what: str, address: str, rate: Rate) -> None
         raise Problem(429, "too-many", detail, retry_after=wait)
 
 
-def forget_attempts(context: Context, what: str, address: str) -> None:
-    """A success: the attempts before it do not count."""
+def forget_attempt(context: Context, what: str, address: str) -> None:
+    """A success does not count; failures before it do, or a team could guess passwords."""
+    one_less = update(Attempts).where(Attempts.key == _attempts_key(what, address))
     with context.database.write() as session:
-        session.execute(delete(Attempts).where(Attempts.key == _attempts_key(what, address)))
+        session.execute(one_less.values(count=Attempts.count - 1))
 
 
 def _attempts_key(what: str, address: str) -> str:
@@ -122,7 +123,7 @@ def sign_in_team(context: Context, token: str, address: str) -> str:
     actor = actor_of_token(context, token.strip())
     if actor.role != "team":
         raise Problem(401, "sign-in", WRONG)
-    forget_attempts(context, "sign in", address)
+    forget_attempt(context, "sign in", address)
     return start_session(context, actor)
 
 
@@ -134,7 +135,7 @@ def organiser_by_password(context: Context, name: str, password: str, address: s
     right = is_password(password, organiser.password_hash if organiser else None)
     if organiser is None or not right:
         raise Problem(401, "sign-in", WRONG)
-    forget_attempts(context, "sign in", address)
+    forget_attempt(context, "sign in", address)
     return _of_organiser(organiser)
 
 
@@ -202,7 +203,7 @@ def join(context: Context, secret: str, name: str, password: str, address: str) 
         session.add(organiser)
         session.flush()
         record(session, moment, None, f"organiser {name}", "join", "")
-    forget_attempts(context, "sign in", address)
+    forget_attempt(context, "sign in", address)
     return _of_organiser(organiser)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import zipfile
-import zlib
 from collections.abc import Iterable, Sequence
 from typing import IO, Any
 
@@ -15,7 +14,7 @@ from sqlalchemy.orm import joinedload
 
 from dialeval.core.encode import collection_records, lines_of
 from dialeval.server.context import Context
-from dialeval.server.scoring import columns_of, task_rubric
+from dialeval.server.scoring import columns_of, task_rubric, unzipped
 from dialeval.server.services.leaderboard import latest_publication
 from dialeval.server.services.tasks import gold_of, task_in
 from dialeval.server.tables import Event, PublishedFile, Submission, SubmissionFile, Task, Team
@@ -51,7 +50,7 @@ def export(context: Context, slug: str, stream: IO[bytes]) -> None:
             content = session.scalar(
                 select(SubmissionFile.content).where(SubmissionFile.submission_id == submission.id)
             )
-            archive.writestr(f"submissions/{submission.key}.json", zlib.decompress(content or b""))
+            archive.writestr(f"submissions/{submission.key}.json", unzipped(content or b""))
         archive.writestr("teams.csv", _teams({s.team.id: s.team for s in submissions}.values()))
         events = session.scalars(select(Event).where(Event.task_id == task.id).order_by(Event.id))
         rows = [(e.at.isoformat(), e.actor, e.action, e.detail) for e in events]

@@ -74,25 +74,32 @@ def leaderboard(
     offset: int = 0,
     limit: int = 1000,
 ) -> Board:
-    """The board of a task, by default of the phase that is or was open last."""
+    """The board of a task, by default of the phase that is or was open last.
+
+    It is worked out once for every version of the task, whoever reads it.
+    """
     with context.database.read() as session:
         task = task_in(session, slug, actor=actor)
         chosen = phase_of(task, phase) if phase else current_phase(task, context.now())
         if not task.collections:
             raise bad_request("the task has no data yet")
-        language = language or task.collections[0].language
-        collection_in(task, language)
+        language = collection_in(task, language or task.collections[0].language).language
         columns, sort = _columns(task, criterion, sort)
         publication = latest_publication(session, task) if chosen.kind == "final" else None
         official = publication is not None and language in publication.boards
         open_to_see = official or chosen.visibility == "public" or actor.is_organiser
-        if official and publication is not None:
-            entries = [_official_entry(row) for row in publication.boards[language]]
-        else:
-            entries = _live_entries(session, task, chosen, language) if open_to_see else []
-    if task.reference and open_to_see:
-        entries += _published_entries(language, columns)
-    ranked = ranked_by(entries, sort, columns)
+
+        def ranked_entries() -> list[Entry]:
+            if official and publication is not None:
+                entries = [_official_entry(row) for row in publication.boards[language]]
+            else:
+                entries = _live_entries(session, task, chosen, language)
+            if task.reference:
+                entries += _published_entries(language, columns)
+            return ranked_by(entries, sort, columns)
+
+        key = (task.id, task.version, chosen.id, language, sort, *columns)
+        ranked = context.boards.get(key, ranked_entries) if open_to_see else []
     page = ranked[offset : offset + limit]
     return Board(
         task, chosen.kind, language, sort, columns, page, official, len(ranked), not open_to_see
@@ -103,7 +110,9 @@ def board_version(context: Context, actor: Actor, slug: str) -> tuple[int, str]:
     """What a leaderboard depends on: cheap to ask, for a reader who has it already."""
     task = find_task(context, actor, slug)
     moment = context.now()
-    return task.version, "".join("o" if is_open(p, moment) else "-" for p in task.phases)
+    return task.version, "".join(
+        "o" if is_open(p, moment) else "c" if p.opens_at <= moment else "-" for p in task.phases
+    )
 
 
 def current_phase(task: Task, moment: datetime) -> Phase:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import tempfile
-import zlib
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from functools import lru_cache
 from multiprocessing import get_context
@@ -22,7 +22,7 @@ from dialeval.report.results import Comparison, Results, compare_language
 from dialeval.server.actor import Actor
 from dialeval.server.context import Context
 from dialeval.server.problems import Problem, bad_request, not_found
-from dialeval.server.scoring import read_collection, read_run, task_rubric
+from dialeval.server.scoring import read_collection, read_run, task_rubric, unzipped
 from dialeval.server.services.counting import recount_task
 from dialeval.server.services.events import record
 from dialeval.server.services.leaderboard import latest_publication, run_label, shown_scores
@@ -77,10 +77,15 @@ def publish(context: Context, actor: Actor, slug: str, *, seed: int = 0) -> Publ
     if not fields:
         raise bad_request("no language has two runs that count, and results compare runs")
     settings = Settings(trials=context.settings.trials, seed=seed)
-    job = _comparing().submit(
-        compare_fields, task.rubric, fields, settings, task.reference, task.title
-    )
-    boards, files = job.result()
+    try:
+        job = _comparing().submit(
+            compare_fields, task.rubric, fields, settings, task.reference, task.title
+        )
+        boards, files = job.result()
+    except BrokenProcessPool:  # somebody ended the process, or memory ran out
+        _comparing.cache_clear()
+        detail = "the comparison was cut off; nothing was changed, try again later"
+        raise Problem(503, "unavailable", detail) from None
     with context.database.write() as session:
         task = task_in(session, slug, lock=True)
         publication = Publication(task_id=task.id, created_at=context.now(), boards=boards)
@@ -150,7 +155,7 @@ def compare_fields(
     known = task_rubric(rubric)
     for language, field in fields.items():
         gold = read_collection(field.collection, known, title)
-        runs = {f.run: read_run(zlib.decompress(f.content), known, f.run) for f in field.finalists}
+        runs = {f.run: read_run(unzipped(f.content), known, f.run) for f in field.finalists}
         comparison = compare_language(runs, gold, settings, language=language)
         comparisons.append(comparison)
         boards[language] = _board(comparison, field.finalists)
@@ -236,7 +241,7 @@ def rescore(context: Context, actor: Actor, slug: str) -> tuple[int, int]:
         changed: list[dict[str, Any]] = []
         for id, language, phase_id, before in rows:
             gold = gold_of(context, task, language)
-            content = zlib.decompress(session.get_one(SubmissionFile, id).content)
+            content = unzipped(session.get_one(SubmissionFile, id).content)
             run = read_run(content, gold.collection.rubric, "submission")
             session.expunge_all()
             try:

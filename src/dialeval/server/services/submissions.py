@@ -4,24 +4,33 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+import threading
 import zlib
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from datetime import date, datetime
+from datetime import date, datetime, time, timedelta
+from math import ceil
 
-from sqlalchemy import Integer, Select, cast, func, select
+from sqlalchemy import Integer, Select, bindparam, cast, func, insert, select, update
 from sqlalchemy.orm import Session, joinedload
 
 from dialeval.core.errors import DialevalError
 from dialeval.server.actor import Actor
 from dialeval.server.context import Context
 from dialeval.server.problems import Problem, bad_file, bad_request, not_found
-from dialeval.server.scoring import Gold, read_run, unpacked
+from dialeval.server.scoring import Gold, read_run, unpacked, unzipped
 from dialeval.server.services.accounts import baseline_team, clean_name
 from dialeval.server.services.counting import SCORED, recount
 from dialeval.server.services.events import record
-from dialeval.server.services.tasks import gold_of, open_phase, phase_of, task_in, zone_of
+from dialeval.server.services.tasks import (
+    collection_in,
+    gold_of,
+    open_phase,
+    phase_of,
+    task_in,
+    zone_of,
+)
 from dialeval.server.tables import Phase, Submission, SubmissionFile, Task, Team
 
 WITHDRAWN, DISQUALIFIED = "withdrawn", "disqualified"
@@ -29,6 +38,21 @@ FASTEST = 1
 """zlib's level for the files of submissions: the others take longer than scoring does."""
 
 _packing = ThreadPoolExecutor(2, "packing")
+_scoring = threading.Lock()
+"""One at a time: threads that score side by side only take the interpreter from each other."""
+
+# Every submission runs these, and to build a statement takes longer than to run it.
+_USED = select(
+    func.count(), func.coalesce(func.sum(cast(Submission.day == bindparam("today"), Integer)), 0)
+).where(Submission.team_id == bindparam("team"), Submission.phase_id == bindparam("phase"))
+_SENT = (
+    select(func.count())
+    .select_from(Submission)
+    .where(Submission.team_id == bindparam("team"), Submission.task_id == bindparam("task"))
+)
+_HOLD_TEAM = select(Team).where(Team.id == bindparam("team")).with_for_update()
+_KEEP_FILE = insert(SubmissionFile)
+_TOUCH = update(Task).where(Task.id == bindparam("task")).values(version=Task.version + 1)
 
 
 @dataclass(frozen=True)
@@ -62,35 +86,39 @@ def submit(context: Context, actor: Actor, slug: str, upload: Upload) -> tuple[S
     """Score a file and keep it; whether it is new, or the same request again.
 
     The file is checked and scored first, outside any transaction, so a refused one costs nothing.
-    Then one transaction holds the team, looks for the idempotency key, counts the quota and
-    inserts the row with its scores: no two requests of a team can pass the quota together, and
-    there is never a row without scores.
+    Then one transaction holds the team and the task, looks for the idempotency key, counts the
+    quota and inserts the row with its scores: no two requests of a team can pass the quota
+    together, and there is never a row without scores. Whoever holds both takes the team first.
     """
-    content = unpacked(upload.content, context.settings.body_limit)
+    sent, content = upload.content, unpacked(upload.content, context.settings.body_limit)
     upload = replace(upload, content=content, name=clean_name(upload.name) if upload.name else "")
     sha256 = hashlib.sha256(content).hexdigest()
     with context.database.read() as session:
         task = task_in(session, slug, actor=actor)
-        if repeated := _repeated(session, actor, upload, sha256):
+        if repeated := _repeated(session, actor, slug, upload, sha256):
             return repeated, False
         phase = _phase_for_submissions(task, context.now())
-        _check_quota(quota_in(session, task, phase, actor.id, context.now()), task)
+        moment = context.now()
+        _check_quota(quota_in(session, task, phase, actor.id, moment), task, moment)
         gold = gold_of(context, task, upload.language)
-    packing = _packing.submit(zlib.compress, content, FASTEST)
-    scores, remarks = _scored(gold, upload, whole=phase.kind == "final")
+        revision = collection_in(task, upload.language).revision
+    packing = _packing.submit(_packed, sent, content)
+    scored = _scored(gold, upload, whole=phase.kind == "final")
     packed = packing.result()
     with context.database.write() as session:
-        team = session.get_one(Team, actor.id, with_for_update=True)
-        if repeated := _repeated(session, actor, upload, sha256):
+        team = session.scalars(_HOLD_TEAM, {"team": actor.id}).one()
+        if repeated := _repeated(session, actor, slug, upload, sha256):
             return repeated, False
         moment = context.now()
-        task = task_in(session, slug, actor=actor)
+        task = task_in(session, slug, actor=actor, lock=True)
         if _phase_for_submissions(task, moment).id != phase.id:
             raise Problem(409, "phase-closed", "the phase changed while the file was scored")
-        _check_quota(quota_in(session, task, phase, actor.id, moment), task)
-        submission = _kept(session, task, phase, team, upload, moment, sha256, packed)
-        submission.scores, submission.remarks = scores, remarks
-        recount(session, task, submission)
+        _check_quota(quota_in(session, task, phase, actor.id, moment), task, moment)
+        if collection_in(task, upload.language).revision != revision:  # votes were replaced
+            gold = gold_of(context, task, upload.language)
+            scored = _scored(gold, upload, whole=phase.kind == "final")
+        submission = _kept(session, task, phase, team, upload, moment, sha256, packed, scored)
+        recount(session, task, submission, added=True)
         touch(session, task)
     return submission, True
 
@@ -107,26 +135,32 @@ def submit_baseline(context: Context, actor: Actor, slug: str, upload: Upload) -
     results = {
         phase.id: _scored(gold, upload, whole=phase.kind == "final") for phase in task.phases
     }
-    packed = zlib.compress(content, FASTEST)
+    packed = _packed(content, content)
     with context.database.write() as session:
         task = task_in(session, slug, lock=True)
         team = baseline_team(session, context, upload.name)
         moment, sha256 = context.now(), hashlib.sha256(content).hexdigest()
         for phase in (p for p in task.phases if p.id in results):
-            submission = _kept(session, task, phase, team, upload, moment, sha256, packed)
-            submission.scores, submission.remarks = results[phase.id]
-            recount(session, task, submission)
+            scored = results[phase.id]
+            submission = _kept(session, task, phase, team, upload, moment, sha256, packed, scored)
+            recount(session, task, submission, added=True)
         task.version += 1
         record(session, moment, task.id, str(actor), "add a baseline", team.name)
     return submission
 
 
+def _packed(sent: bytes, content: bytes) -> bytes:
+    """The file as it is kept: gzip as it came, or packed by zlib."""
+    return zlib.compress(content, FASTEST) if sent is content else sent
+
+
 def _scored(gold: Gold, upload: Upload, *, whole: bool) -> tuple[dict[str, float], str]:
-    run = read_run(upload.content, gold.collection.rubric, upload.name or "submission")
-    try:
-        return gold.score(run, whole=whole), "\n".join(run.remarks)
-    except DialevalError as error:
-        raise bad_file(error) from None
+    with _scoring:
+        run = read_run(upload.content, gold.collection.rubric, upload.name or "submission")
+        try:
+            return gold.score(run, whole=whole), "\n".join(run.remarks)
+        except DialevalError as error:
+            raise bad_file(error) from None
 
 
 def _kept(
@@ -138,7 +172,9 @@ def _kept(
     moment: datetime,
     sha256: str,
     packed: bytes,
+    scored: tuple[dict[str, float], str],
 ) -> Submission:
+    scores, remarks = scored
     submission = Submission(
         key=secrets.token_hex(12),
         task=task,
@@ -153,22 +189,23 @@ def _kept(
         status=SCORED,
         idempotency_key=upload.idempotency_key,
         sha256=sha256,
-        scores={},
-        remarks="",
+        scores=scores,
+        remarks=remarks,
     )
     session.add(submission)
     session.flush()
-    session.add(SubmissionFile(submission_id=submission.id, content=packed))
+    file = {"submission_id": submission.id, "content": packed}
+    session.connection().execute(_KEEP_FILE, file)
     return submission
 
 
 def _number(session: Session, task: Task, team: Team) -> int:
-    query = select(func.count()).select_from(Submission)
-    query = query.where(Submission.team_id == team.id, Submission.task_id == task.id)
-    return 1 + (session.scalar(query) or 0)
+    return 1 + (session.scalar(_SENT, {"team": team.id, "task": task.id}) or 0)
 
 
-def _repeated(session: Session, actor: Actor, upload: Upload, sha256: str) -> Submission | None:
+def _repeated(
+    session: Session, actor: Actor, slug: str, upload: Upload, sha256: str
+) -> Submission | None:
     """The submission that an earlier request with the same idempotency key made."""
     if upload.idempotency_key is None:
         return None
@@ -176,15 +213,17 @@ def _repeated(session: Session, actor: Actor, upload: Upload, sha256: str) -> Su
         Submission.team_id == actor.id, Submission.idempotency_key == upload.idempotency_key
     )
     earlier = session.scalar(query)
-    if earlier is not None and (earlier.sha256, earlier.language) != (sha256, upload.language):
-        raise Problem(409, "conflict", "the idempotency key was used for another file")
+    if earlier is None:
+        return None
+    if (earlier.task.slug, earlier.sha256, earlier.language) != (slug, sha256, upload.language):
+        raise Problem(409, "conflict", "the idempotency key was used for another file or task")
     return earlier
 
 
 def touch(session: Session, task: Task) -> None:
     """Let leaderboards know. By statement: nobody's change of the counter is lost."""
-    task.version = Task.version + 1
     session.flush()
+    session.connection().execute(_TOUCH, {"task": task.id})
 
 
 def _phase_for_submissions(task: Task, moment: datetime) -> Phase:
@@ -202,24 +241,26 @@ def _phase_for_submissions(task: Task, moment: datetime) -> Phase:
 def quota_in(session: Session, task: Task, phase: Phase, team_id: int, moment: datetime) -> Quota:
     """What a team has used: every submission that was scored, whatever became of it since."""
     today: date = moment.astimezone(zone_of(task)).date()
-    query = select(
-        func.count(), func.coalesce(func.sum(cast(Submission.day == today, Integer)), 0)
-    ).where(Submission.team_id == team_id, Submission.phase_id == phase.id)
-    used, used_today = session.execute(query).one()
+    given = {"team": team_id, "phase": phase.id, "today": today}
+    used, used_today = session.execute(_USED, given).one()
     return Quota(phase.daily, phase.total, int(used_today), int(used))
 
 
-def _check_quota(quota: Quota, task: Task) -> None:
+def _check_quota(quota: Quota, task: Task, moment: datetime) -> None:
     if quota.left:
         return
+    more = {"daily": quota.daily, "total": quota.total, "used": quota.used}
     if quota.used >= quota.total:
-        detail = f"all {quota.total} submissions of this phase are used"
-    else:
-        detail = (
-            f"all {quota.daily} submissions of today are used; the day ends at midnight in "
-            f"{task.time_zone}"
-        )
-    raise Problem(429, "quota", detail, daily=quota.daily, total=quota.total, used=quota.used)
+        raise Problem(429, "quota", f"all {quota.total} submissions of this phase are used", **more)
+    zone = zone_of(task)
+    tomorrow = moment.astimezone(zone).date() + timedelta(days=1)
+    midnight = datetime.combine(tomorrow, time(), zone)
+    more["retry_after"] = ceil((midnight - moment).total_seconds())
+    detail = (
+        f"all {quota.daily} submissions of today are used; the day ends at midnight in "
+        f"{task.time_zone}"
+    )
+    raise Problem(429, "quota", detail, **more)
 
 
 def quota_of(context: Context, actor: Actor, slug: str) -> Quota | None:
@@ -257,7 +298,7 @@ def file_of(context: Context, actor: Actor, key: str) -> tuple[Submission, bytes
     with context.database.read() as session:
         submission = _own(session, actor, key)
         file = session.get_one(SubmissionFile, submission.id)
-    return submission, zlib.decompress(file.content)
+    return submission, unzipped(file.content)
 
 
 def change_submission(
@@ -358,8 +399,9 @@ def _own(session: Session, actor: Actor, key: str) -> Submission:
 
 
 def _own_for_change(session: Session, actor: Actor, key: str) -> Submission:
-    """The same, and its team held: what counts is worked out over all of the team's rows."""
+    """The same, and its team and task held: what counts is worked out over the team's rows."""
     submission = _own(session, actor, key)
     session.get_one(Team, submission.team_id, with_for_update=True, populate_existing=True)
+    task_in(session, submission.task.slug, lock=True, fresh=True)
     session.refresh(submission)
     return submission

@@ -11,14 +11,15 @@ from typing import Literal
 from zoneinfo import ZoneInfo, available_timezones
 
 import msgspec
-from sqlalchemy import func, select
-from sqlalchemy.orm import Session, selectinload
+from sqlalchemy import bindparam, func, select
+from sqlalchemy.orm import Session, joinedload, selectinload
 
 from dialeval.core.collection import Collection
 from dialeval.core.decode_collection import parse_collection
 from dialeval.core.encode import collection_records, lines_of
 from dialeval.core.errors import DialevalError, unknown_name
 from dialeval.core.rubric import Rubric
+from dialeval.report.campaign import LANGUAGES
 from dialeval.server.actor import Actor
 from dialeval.server.context import Context
 from dialeval.server.problems import Problem, bad_file, bad_request, not_found
@@ -296,20 +297,52 @@ def participants_data(context: Context, actor: Actor, slug: str, language: str) 
     return b"".join(lines_of(collection_records(bare)))
 
 
-def task_in(session: Session, slug: str, *, actor: Actor | None = None, lock: bool = False) -> Task:
-    """The task of an address, with its phases and languages; hidden ones for organisers only."""
-    query = select(Task).where(Task.slug == slug)
-    query = query.options(selectinload(Task.phases), selectinload(Task.collections))
-    task = session.scalar(query.with_for_update(of=Task) if lock else query)
+# Every request runs these, and to build a statement takes longer than to run it.
+_TASK = (
+    select(Task)
+    .where(Task.slug == bindparam("slug"))
+    .options(joinedload(Task.phases), joinedload(Task.collections))
+)
+# Rows that refer to the task can still be added: they lock only its key. A statement of its own:
+# on PostgreSQL the one after it sees what was committed while it waited, phases included.
+_LOCK = select(Task.id).where(Task.slug == bindparam("slug")).with_for_update(key_share=True)
+
+
+def task_in(
+    session: Session,
+    slug: str,
+    *,
+    actor: Actor | None = None,
+    lock: bool = False,
+    fresh: bool = False,
+) -> Task:
+    """The task of an address, with its phases and languages; hidden ones for organisers only.
+
+    `lock` holds it until the transaction ends, `fresh` reads anew what the session read before.
+    """
+    given = {"slug": slug}
+    if lock:
+        session.execute(_LOCK, given)
+    found = session.execute(_TASK, given, execution_options={"populate_existing": fresh})
+    task = found.unique().scalar_one_or_none()
     if task is None or not (task.visible or actor is None or actor.is_organiser):
         raise not_found("task")
     return task
 
 
+def language_code(language: str) -> str:
+    """The code of a language; names and codes of the campaigns are understood.
+
+    >>> language_code("English"), language_code("cn"), language_code("fr")
+    ('en', 'zh', 'fr')
+    """
+    return LANGUAGES.get(language.lower(), language)
+
+
 def collection_in(task: Task, language: str) -> TaskCollection:
     """The data of a task in a language."""
     for row in task.collections:
-        if row.language == language:
+        if row.language == language_code(language):
             return row
     known = ", ".join(row.language for row in task.collections) or "none"
     raise bad_request(f"the task has no data in {language[:20]!r}; it has: {known}")
