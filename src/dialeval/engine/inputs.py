@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from gzip import GzipFile
+from io import BytesIO
 from pathlib import Path
 from typing import IO
 
@@ -18,7 +19,8 @@ SIZE = 1 << 26
 """Bytes of a partition, about."""
 ROWS = 200_000
 """Rows of a partition of a Parquet file."""
-BLOCK = 1 << 22
+BLOCK = 1 << 17
+"""Bytes that are read at once: few enough for the processor's own memory."""
 LONGEST_LINE = 1 << 26
 PACKED = 6
 """How much larger text is than its gzipped or Parquet file, about."""
@@ -70,7 +72,7 @@ class Partition(msgspec.Struct, frozen=True, dict=True):
             return
         number = self.start if self.format == "parquet" else 0
         for block in self.blocks():
-            for line in block.removesuffix(b"\n").split(b"\n"):
+            for line in lines_of(block):
                 if line.strip():
                     yield number, line
                 number += 1
@@ -143,6 +145,15 @@ def _ranges(file: Path, size: int, rows: int) -> Iterator[tuple[int, int | None,
     for start in range(0, max(total, 1), size):
         end = min(start + size, total)
         yield start, end, end - start
+
+
+def lines_of(block: bytes) -> list[bytes]:
+    """The lines of a block, with their ends.
+
+    >>> lines_of(b"a\\n\\nb\\n")
+    [b'a\\n', b'\\n', b'b\\n']
+    """
+    return BytesIO(block).readlines()  # much faster than to split it
 
 
 def _line_blocks(stream: IO[bytes], start: int, end: int | None) -> Iterator[bytes]:
