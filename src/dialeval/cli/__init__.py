@@ -18,6 +18,8 @@ from dialeval.cli import (
     compare,
     crossval,
     evaluate,
+    generate,
+    mine,
     models,
     predict,
     quickstart,
@@ -48,6 +50,8 @@ app.command("predict")(predict.command)
 app.command("train")(train.command)
 app.command("crossval")(crossval.command)
 app.command("models")(models.command)
+app.command("mine")(mine.command)
+app.command("generate")(generate.command)
 app.command("validate")(validate.command)
 app.command("stats")(stats.command)
 app.command("serve")(serve.command)

@@ -17,10 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dialeval.core.files import replacing
-from dialeval.engine.inputs import Partition
+from dialeval.engine.inputs import SIZE, Partition
 
-SMALL, MANY, LARGE = 1 << 23, 1024, 1 << 26
-"""Buckets of 8 MB are fastest; but rather than more than 1024, larger ones, of up to 64 MB."""
+MANY, FEWER = 1024, 8
+"""Small buckets are fastest, an eighth of a partition; but rather than more than 1024, larger ones,
+of up to a partition."""
 TOGETHER = 8192
 """Rows that are put into their buckets at once."""
 HELD = 1 << 27
@@ -31,14 +32,14 @@ _FRAME = msgspec.msgpack.Decoder(Frame)
 _OFFSET = np.dtype("<u8")
 
 
-def buckets_for(parts: Sequence[Partition]) -> int:
-    """How many buckets the rows of these partitions need: by their size alone.
+def buckets_for(parts: Sequence[Partition], size: int = SIZE) -> int:
+    """How many buckets the rows of partitions of this size need: by their bytes alone.
 
     >>> [buckets_for([Partition(0, "", "", weight=gigabytes << 30)]) for gigabytes in (1, 10, 100)]
     [128, 1024, 1600]
     """
     total = sum(part.weight for part in parts)
-    return max(1, min(-(-total // SMALL), MANY), -(-total // LARGE))
+    return max(1, min(-(-total * FEWER // size), MANY), -(-total // size))
 
 
 def bucket_of(keys: Sequence[str], buckets: int) -> NDArray[np.uint32]:

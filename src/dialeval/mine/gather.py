@@ -14,7 +14,7 @@ from dialeval.mine.counts import Count, Step
 from dialeval.mine.posts import PostReader
 from dialeval.mine.scan import spill_files
 from dialeval.mine.settings import Settings, is_sub_account
-from dialeval.mine.threads import NO_START, Post, Thread, sound
+from dialeval.mine.threads import Post, Thread, sound
 from dialeval.mine.times import seconds_of
 
 NO_MENTION = "mentions no account found"
@@ -93,13 +93,11 @@ def _in_order(threads: dict[str, Thread], settings: Settings, step: Step) -> Ite
     for key in sorted(threads):
         thread = threads.pop(key)
         posts = sound(key, thread.posts, step, settings.strict)
-        if posts is None:
-            step.drop(NO_START, len(thread.posts), 1)
-            continue
-        step.kept.add(Count(len(posts), 1))
-        thread.posts = posts
-        thread.mentions = sorted(set(thread.mentions))
-        yield thread
+        if posts is not None:
+            step.kept.add(Count(len(posts), 1))
+            thread.posts = posts
+            thread.mentions = sorted(set(thread.mentions))
+            yield thread
 
 
 def _rows(threads: Iterator[Thread], activity: Activity, found: Found) -> Iterator[bytes]:

@@ -19,6 +19,7 @@ import msgspec
 from dialeval.core.encode import lines_of
 from dialeval.core.files import writing
 from dialeval.engine import Engine, Output, Partition, Work, buckets_for, opened_work, partitions
+from dialeval.engine.inputs import SIZE
 from dialeval.engine.work import Progress
 from dialeval.mine.accounts import Account, Activity, all_accounts
 from dialeval.mine.counts import ACTIVE, EXTRACT, GATHER, READ, Step, total
@@ -49,10 +50,11 @@ class Mining:
         engine: Engine,
         beside: Path,
         progress: Progress | None = None,
+        size: int = SIZE,
     ) -> None:
-        self.parts = partitions(given)
+        self.parts = partitions(given, size=size)
         self.settings = settings
-        self._buckets = buckets_for(self.parts)
+        self._buckets = buckets_for(self.parts, size)
         self._opened = partial(opened_work, beside, engine, inputs=self.parts, progress=progress)
 
     def accounts(self) -> Report:

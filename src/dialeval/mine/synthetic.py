@@ -28,6 +28,12 @@ POOL = 3000
 """Sentences of each kind that posts are put together from."""
 
 
+COLUMNS = {
+    **dict.fromkeys(("id", "thread", "author", "text", "time", "reply_to"), "VARCHAR"),
+    "mentions": "VARCHAR[]",
+}
+
+
 class Phrases(msgspec.Struct, frozen=True):
     """What posts of a language are made of."""
 

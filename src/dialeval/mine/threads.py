@@ -53,6 +53,7 @@ def sound(id: str, posts: list[Post], step: Step, strict: bool) -> list[Post] | 
     if start is None:
         start = next((place for place, post in enumerate(posts) if post.reply_to is None), None)
         if start is None:
+            step.drop(NO_START, len(posts), 1)
             return None
     posts[start].reply_to = None
     if start:
