@@ -91,8 +91,7 @@ def command(
     """
     import secrets
 
-    from dialeval.cli.output import print_json
-    from dialeval.cli.progress import steps_shown
+    from dialeval.cli.output import print_json, progress_bar
     from dialeval.core.files import format_for_writing
     from dialeval.core.rubric import load_rubric
     from dialeval.engine import open_engine
@@ -109,7 +108,7 @@ def command(
         tuple(name or ()),
         new_ids,
     )
-    with open_engine(jobs, engine, scheduler) as workers, steps_shown() as progress:
+    with open_engine(jobs, engine, scheduler) as workers, progress_bar() as progress:
         summary = mask_files(
             file,
             out,

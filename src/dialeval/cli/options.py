@@ -34,7 +34,11 @@ EngineOption = Annotated[
 ]
 SchedulerOption = Annotated[
     str | None,
-    typer.Option("--scheduler", metavar="ADDRESS", help="Of a Dask cluster: tcp://HOST:8786."),
+    typer.Option("--scheduler", metavar="ADDRESS", help="A Dask scheduler: tcp://host:8786."),
+]
+PartsOption = Annotated[
+    str | None,
+    typer.Option("--parts", help="Files of an output folder: jsonl, jsonl.gz, parquet."),
 ]
 StrictOption = Annotated[
     bool,

@@ -96,8 +96,7 @@ def command(
     Example: dialeval sample all.jsonl --by turns --take 2-6:700 --take 7:200 --out train.jsonl
     --test test.jsonl --test-take 2-7:65 --apart author
     """
-    from dialeval.cli.output import print_json
-    from dialeval.cli.progress import steps_shown
+    from dialeval.cli.output import print_json, progress_bar
     from dialeval.core.errors import UsageError
     from dialeval.engine import open_engine
     from dialeval.mine.drawing import Plan, check_outputs, draw
@@ -126,7 +125,7 @@ def command(
         similarity=similarity,
         seed=seed,
     )
-    with open_engine(jobs, engine, scheduler) as workers, steps_shown() as progress:
+    with open_engine(jobs, engine, scheduler) as workers, progress_bar() as progress:
         drawn = draw(file, outputs, plan, workers, progress=progress)
     if json:
         print_json(_as_json(by or "all", drawn, test is not None))

@@ -8,7 +8,7 @@ from dialeval.engine.inputs import Partition, partitions
 from dialeval.engine.outputs import Output
 from dialeval.engine.shuffle import bucket_frames, buckets_for, spilling
 from dialeval.engine.work import Work, opened_work
-from dialeval.engine.workers import Engine, WorkerLostError, open_engine
+from dialeval.engine.workers import Engine, WorkerLostError, open_engine, without_cycles
 
 __all__ = [
     "Engine",
@@ -22,4 +22,5 @@ __all__ = [
     "opened_work",
     "partitions",
     "spilling",
+    "without_cycles",
 ]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from gzip import GzipFile
+from io import BytesIO
+from itertools import islice
 from pathlib import Path
 from typing import IO
 
@@ -17,8 +19,9 @@ from dialeval.core.records import Origin, Record, read_records
 SIZE = 1 << 26
 """Bytes of a partition, about."""
 ROWS = 200_000
-"""Rows of a partition of a Parquet file."""
-BLOCK = 1 << 22
+"""Rows of a partition of a Parquet file, or elements of a JSON array."""
+BLOCK = 1 << 17
+"""Bytes that are read at once: few enough for the processor's own memory."""
 LONGEST_LINE = 1 << 26
 PACKED = 6
 """How much larger text is than its gzipped or Parquet file, about."""
@@ -26,7 +29,8 @@ ENDINGS = (".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz", ".parquet", ".json", 
 
 
 class Partition(msgspec.Struct, frozen=True, dict=True):
-    """A range of a file: bytes of JSONL (the lines that begin in it), or rows of Parquet."""
+    """A range of a file: bytes of JSONL (the lines that begin in it), rows of Parquet, or elements
+    of a JSON array."""
 
     number: int
     path: str
@@ -66,11 +70,11 @@ class Partition(msgspec.Struct, frozen=True, dict=True):
     def records(self) -> Iterator[Record]:
         """Each record, numbered as `origin` counts: from the start of a range of lines."""
         if self.format == "json":
-            yield from read_records(Path(self.path))[1]
+            yield from islice(read_records(Path(self.path))[1], self.start, self.end)
             return
         number = self.start if self.format == "parquet" else 0
         for block in self.blocks():
-            for line in block.removesuffix(b"\n").split(b"\n"):
+            for line in lines_of(block):
                 if line.strip():
                     yield number, line
                 number += 1
@@ -99,7 +103,8 @@ class _Lines(Origin, frozen=True, kw_only=True):
 def partitions(paths: Iterable[Path], *, size: int = SIZE, rows: int = ROWS) -> list[Partition]:
     """The partitions of files, and of folders of files: the same for any number of workers.
 
-    Gzipped and JSON files are one partition each: reading cannot begin in the middle of them.
+    A gzipped JSONL file is one partition: reading cannot begin in the middle of it. A JSON array is
+    read whole for each of its partitions.
     """
     found: list[Partition] = []
     for given in paths:
@@ -126,10 +131,8 @@ def _files(given: Path) -> list[Path]:
 
 def _ranges(file: Path, size: int, rows: int) -> Iterator[tuple[int, int | None, int]]:
     """Start, end and weight of a file's partitions."""
-    if format_of(file) == "parquet":
-        from dialeval.core.parquet import count_rows
-
-        total = count_rows(file)
+    if format_of(file) != "jsonl":
+        total = _count(file)
         starts = range(0, max(total, 1), rows)
         weight = file.stat().st_size * PACKED // len(starts)
         yield from ((start, min(start + rows, total), weight) for start in starts)
@@ -137,12 +140,30 @@ def _ranges(file: Path, size: int, rows: int) -> Iterator[tuple[int, int | None,
     with opened(file) as stream:
         zipped = isinstance(stream, GzipFile)
         total = file.stat().st_size
-    if zipped or format_of(file) == "json":
-        yield 0, None, total * (PACKED if zipped else 1)
+    if zipped:
+        yield 0, None, total * PACKED
         return
     for start in range(0, max(total, 1), size):
         end = min(start + size, total)
         yield start, end, end - start
+
+
+def _count(file: Path) -> int:
+    """How many records a file has that is not JSONL."""
+    if format_of(file) == "parquet":
+        from dialeval.core.parquet import count_rows
+
+        return count_rows(file)
+    return sum(1 for _ in read_records(file)[1])
+
+
+def lines_of(block: bytes) -> list[bytes]:
+    """The lines of a block, with their ends.
+
+    >>> lines_of(b"a\\n\\nb\\n")
+    [b'a\\n', b'\\n', b'b\\n']
+    """
+    return BytesIO(block).readlines()  # much faster than to split it
 
 
 def _line_blocks(stream: IO[bytes], start: int, end: int | None) -> Iterator[bytes]:

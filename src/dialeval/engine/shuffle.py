@@ -19,7 +19,12 @@ from numpy.typing import NDArray
 from dialeval.core.files import replacing
 from dialeval.engine.inputs import SIZE, Partition
 
-HELD = 2 * SIZE
+MANY, FEWER = 1024, 8
+"""Small buckets are fastest, an eighth of a partition; but rather than more than 1024, larger ones,
+of up to a partition."""
+TOGETHER = 8192
+"""Rows that are put into their buckets at once."""
+HELD = 1 << 27
 """Bytes of rows that a spill holds in memory before it writes them."""
 Frame = tuple[list[str], list[bytes]]
 """Keys, and the rows that they are of."""
@@ -28,8 +33,13 @@ _OFFSET = np.dtype("<u8")
 
 
 def buckets_for(parts: Sequence[Partition], size: int = SIZE) -> int:
-    """How many buckets the rows of these partitions need, to be of about `size` bytes each."""
-    return max(1, -(-sum(part.weight for part in parts) // size))
+    """How many buckets the rows of partitions of this size need: by their bytes alone.
+
+    >>> [buckets_for([Partition(0, "", "", weight=gigabytes << 30)]) for gigabytes in (1, 10, 100)]
+    [128, 1024, 1600]
+    """
+    total = sum(part.weight for part in parts)
+    return max(1, min(-(-total * FEWER // size), MANY), -(-total // size))
 
 
 def bucket_of(keys: Sequence[str], buckets: int) -> NDArray[np.uint32]:
@@ -45,61 +55,65 @@ def bucket_of(keys: Sequence[str], buckets: int) -> NDArray[np.uint32]:
 class Spill:
     """Rows of one partition on their way to the buckets of their keys.
 
-    A file holds runs, written whenever enough rows have come; a run holds a frame a bucket.
-    At the end stand the offsets of all frames, and the number of runs.
+    A file holds runs, written whenever enough rows have come; a run holds the frames of a bucket
+    one after another, each after its length. At the end stand the offsets of the buckets in all
+    runs, and the number of runs.
     """
 
     def __init__(self, stream: IO[bytes], buckets: int, held: int = HELD) -> None:
         self.buckets, self.held = buckets, held
         self._stream = stream
+        self._encode = msgspec.msgpack.Encoder().encode
+        self._keys: list[str] = []
+        self._rows: list[bytes] = []
+        self._frames = [bytearray() for _ in range(buckets)]
+        self._size = 0
         self._offsets: list[int] = []
         self._runs = 0
-        self._begin()
-
-    def _begin(self) -> None:
-        self._frames: list[Frame] = [([], []) for _ in range(self.buckets)]
-        self._size = 0
 
     def add(self, keys: Sequence[str], rows: Sequence[bytes]) -> None:
         """Take rows with their keys; rows of a bucket keep their order."""
-        if not keys:
-            return
-        bucket = bucket_of(keys, self.buckets)
-        order = np.argsort(bucket, kind="stable")
-        by_key, by_row = np.array(keys, object)[order].tolist(), _objects(rows)[order].tolist()
-        ends = np.searchsorted(bucket[order], np.arange(self.buckets), side="right").tolist()
-        start = 0
-        for (held_keys, held_rows), end in zip(self._frames, ends, strict=True):
-            if end > start:
-                held_keys += by_key[start:end]
-                held_rows += by_row[start:end]
-            start = end
-        self._size += sum(map(len, rows))
-        if self._size >= self.held:
-            self.write_run()
+        self._keys += keys
+        self._rows += rows
+        if len(self._keys) >= TOGETHER:
+            self._distribute()
+            if self._size >= self.held:
+                self._write_run()
 
-    def write_run(self) -> None:
-        """Write what is held."""
-        encode = msgspec.msgpack.Encoder().encode
-        for place, frame in enumerate(self._frames):
+    def _distribute(self) -> None:
+        """Put the rows that have come into frames of their buckets."""
+        bucket = bucket_of(self._keys, self.buckets)
+        order = np.argsort(bucket, kind="stable")
+        found, starts = np.unique(bucket[order], return_index=True)
+        ends = [*starts[1:].tolist(), len(order)]
+        keys, rows = _objects(self._keys)[order].tolist(), _objects(self._rows)[order].tolist()
+        for place, start, end in zip(found.tolist(), starts.tolist(), ends, strict=True):
+            frame = self._encode((keys[start:end], rows[start:end]))
+            self._frames[place] += len(frame).to_bytes(_OFFSET.itemsize, "little") + frame
+            self._size += len(frame)
+        self._keys, self._rows = [], []
+
+    def _write_run(self) -> None:
+        for frames in self._frames:
             self._offsets.append(self._stream.tell())
-            if frame[0]:
-                self._stream.write(encode(frame))
-            self._frames[place] = ([], [])
+            self._stream.write(frames)
+            frames.clear()
         self._offsets.append(self._stream.tell())
         self._runs += 1
-        self._begin()
+        self._size = 0
 
     def finish(self) -> None:
         """Write the rest, and the offsets."""
+        if self._keys:
+            self._distribute()
         if self._size or not self._runs:
-            self.write_run()
+            self._write_run()
         self._stream.write(np.array([*self._offsets, self._runs], _OFFSET).tobytes())
 
 
-def _objects(rows: Sequence[bytes]) -> NDArray[np.object_]:
-    array = np.empty(len(rows), object)
-    array[:] = rows
+def _objects(values: Sequence[object]) -> NDArray[np.object_]:
+    array = np.empty(len(values), object)
+    array[:] = values
     return array
 
 
@@ -131,6 +145,10 @@ def bucket_frames(spills: Iterable[Path], bucket: int, buckets: int) -> Iterator
             for run in range(runs):
                 stream.seek(index + (run * width + bucket) * _OFFSET.itemsize)
                 start, stop = np.frombuffer(stream.read(2 * _OFFSET.itemsize), _OFFSET).tolist()
-                if stop > start:
-                    stream.seek(start)
-                    yield _FRAME.decode(stream.read(stop - start))
+                stream.seek(start)
+                content = memoryview(stream.read(stop - start))
+                while content:
+                    size = _OFFSET.itemsize
+                    end = size + int.from_bytes(content[:size], "little")
+                    yield _FRAME.decode(content[size:end])
+                    content = content[end:]

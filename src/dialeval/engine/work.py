@@ -16,7 +16,7 @@ from typing import IO, Any, TypeVar
 import msgspec
 
 from dialeval import __version__
-from dialeval.core.errors import DataError, UsageError
+from dialeval.core.errors import DataError, MissingExtraError, UsageError
 from dialeval.engine.inputs import Partition
 from dialeval.engine.workers import Engine
 
@@ -70,7 +70,7 @@ class Work:
         return sum(len(tasks) for tasks in self._done.values())
 
     def each(
-        self, step: str, function: Callable[[T], R], tasks: Sequence[T], result: type[R]
+        self, step: str, function: Callable[[T], R], tasks: Sequence[T], result: Any
     ) -> list[R]:
         """The results of all tasks of a step, in their order; those known already are not done.
 
@@ -106,6 +106,7 @@ def opened_work(
     """
     folder = beside.resolve().parent / f".{beside.name}.work"
     name = fingerprint(options, inputs)
+    absent = [path for path in folder.parents if not path.exists()]
     with _locked(folder) as journal:
         if not _is_of(journal, name):
             for old in folder.iterdir():
@@ -117,8 +118,11 @@ def opened_work(
             journal.flush()
         try:
             yield Work(folder, engine, journal, progress)
-        except DataError:
+        except (DataError, MissingExtraError):
             shutil.rmtree(folder)
+            with suppress(OSError):  # something else was put there meanwhile
+                for path in absent:
+                    path.rmdir()
             raise
         shutil.rmtree(folder)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from heapq import heappush, heappushpop
 from typing import Any
@@ -194,6 +194,28 @@ class Overview:
         merit = sum(places) / len(places) if places else 0.0
         _keep(self._worst, self._kept, (-merit, -scored.number, scored))
         _keep(self._best, self._kept, (merit, scored.number, scored))
+
+    def merge(self, other: Overview) -> None:
+        """Count in the dialogues of another part, which come after these."""
+        shift = self.dialogues
+        self.dialogues += other.dialogues
+        self.turns += other.turns
+        self.languages.update(other.languages)
+        for id in self.sums:
+            self.sums[id] += other.sums[id]
+            self.counts[id] += other.counts[id]
+            self.reached[id] += other.reached[id]
+        for id in self.expected:
+            self.histograms[id] += other.histograms[id]
+            self.expected[id] += other.expected[id]
+            self.spread[id] += other.spread[id]
+        for heap, others_heap, sign in (
+            (self._worst, other._worst, -1),
+            (self._best, other._best, 1),
+        ):
+            for merit, _, scored in sorted(others_heap, key=lambda item: item[:2]):
+                moved = replace(scored, number=scored.number + shift)
+                _keep(heap, self._kept, (merit, sign * moved.number, moved))
 
     def _add_distributions(self, criterion: Criterion, scored: Scored) -> None:
         values = scored.predicted[criterion.id]

@@ -14,7 +14,7 @@ import msgspec
 
 from dialeval.core.dialogue import Dialogue
 from dialeval.core.errors import DataError, DataWarning, unknown_name
-from dialeval.core.files import format_of, opened
+from dialeval.core.files import format_of, opened, writing
 from dialeval.core.formats.chats import read_chats, read_one_chat
 from dialeval.core.formats.conversation import Cast, Conversation, Odd, as_dialogue
 from dialeval.core.formats.messages_table import read_table
@@ -68,9 +68,9 @@ AS_IT_IS = Reading()
 class Source:
     """An opened file: either records of our own format, or dialogues of another one."""
 
-    def __init__(self, path: Path, reading: Reading) -> None:
+    def __init__(self, path: Path, reading: Reading, name: str | None = None) -> None:
         self.path, self.reading = path, reading
-        self.name = "standard input" if str(path) == STANDARD_INPUT else str(path)
+        self.name = name or ("standard input" if str(path) == STANDARD_INPUT else str(path))
         self.records: Iterator[Record] = iter(())
         self.origin = Origin(self.name)
         self.users: list[User] = []
@@ -102,7 +102,8 @@ class Source:
         if self._is_object():
             self._unwrap()
         else:
-            self.origin, self.records = read_records(self.path)
+            origin, self.records = read_records(self.path)
+            self.origin = msgspec.structs.replace(origin, source=self.name)
         first = next(self.records, None)
         if first is None:
             self.format = self.format or NATIVE
@@ -210,3 +211,26 @@ def _stream(path: Path) -> Iterator[IO[bytes]]:
     else:
         with opened(path) as stream:
             yield stream
+
+
+def as_native(
+    path: Path, rubric: Rubric, reading: Reading, copy: Path, name: str | None = None
+) -> Path:
+    """A file of our own format with the same dialogues: the file itself, or a copy (JSONL).
+
+    `name` is that of the file in errors.
+    """
+    if path.is_dir():
+        return path
+    source = Source(path, reading, name)
+    if source.native:
+        return path
+    encode = msgspec.json.Encoder().encode
+    dialogues = source.dialogues(rubric)
+    with writing(copy) as stream:
+        for dialogue in dialogues:
+            record = {"id": dialogue.id, "turns": dialogue.turns, **dialogue.fields}
+            stream.write(encode(record) + b"\n")
+    if not copy.stat().st_size:
+        raise DataError(source.name, "", "no dialogues", "at least one")
+    return copy

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from dialeval.core.collection import Collection
-from dialeval.core.decode_collection import decode_collection, load_parts
+from dialeval.core.decode_collection import decode_collection
 from dialeval.core.encode import collection_columns, collection_records
 from dialeval.core.errors import DataError, UsageError
 from dialeval.core.files import writing
-from dialeval.core.formats.reading import Reading, Source
+from dialeval.core.formats.reading import Reading, as_native
 from dialeval.core.rows import csv_line
 from dialeval.core.rubric import Rubric
 from dialeval.engine import Engine, Output, Partition, opened_work, partitions
@@ -32,13 +33,10 @@ class Task(msgspec.Struct, frozen=True):
     """A partition to mask."""
 
     part: Partition
-    native: bool
-    """Of our own format; any other file is read as a whole."""
     folder: str
     output: Output
     masker: Masker
     rubric: Rubric
-    reading: Reading
     examples: int
     seed: int
 
@@ -63,52 +61,38 @@ def mask_files(
     output = Output.at(out)
     if out.resolve() == path.resolve():
         raise UsageError(f"{out}: expected another file than the one that is masked")
-    inputs = _inputs(path, reading)
-    parts = [part for part, _ in inputs]
-    options = {
-        "mask": msgspec.to_builtins(msgspec.structs.replace(masker, secret=b"")),
-        # A code tells secrets apart and tells nothing of them.
-        "secret": masker.code("fingerprint"),
-        "rubric": msgspec.to_builtins(rubric),
-        "reading": msgspec.to_builtins(reading),
-        "out": str(out.resolve()),
-        "examples": examples,
-        "seed": seed,
-    }
-    with opened_work(out, engine, options=options, inputs=parts, progress=progress) as work:
-        folder = str(work.folder)
-        tasks = [
-            Task(part, native, folder, output, masker, rubric, reading, examples, seed)
-            for part, native in inputs
-        ]
-        done = work.each("mask", mask_part, tasks, Summary)
-        summary = merged(done, examples)
-        if not summary.dialogues:
-            raise DataError(str(path), "", "no dialogues", "at least one")
-        columns = collection_columns(rubric, summary.fields, summary.votes, summary.again)
-        output = msgspec.structs.replace(output, columns=columns)
-        output.publish(work.folder, [one.dialogues for one in done])
-        if by_dialogue is not None:
-            tables = [work.folder / _table(part) for part in parts]
-            with writing(by_dialogue) as stream:
-                stream.write(b",".join([b"id", *(kind.encode() for kind in KINDS)]) + b"\n")
-                for table in tables:
-                    stream.write(table.read_bytes())
+    with TemporaryDirectory() as copies:
+        native = as_native(path, rubric, reading, Path(copies) / "dialogues.jsonl")
+        parts = partitions([native])
+        if native is not path:
+            parts = [msgspec.structs.replace(part, source=str(path)) for part in parts]
+        options = {
+            "mask": msgspec.to_builtins(msgspec.structs.replace(masker, secret=b"")),
+            # A code tells secrets apart and tells nothing of them.
+            "secret": masker.code("fingerprint"),
+            "rubric": msgspec.to_builtins(rubric),
+            "reading": msgspec.to_builtins(reading),
+            "out": str(out.resolve()),
+            "examples": examples,
+            "seed": seed,
+        }
+        with opened_work(out, engine, options=options, inputs=parts, progress=progress) as work:
+            folder = str(work.folder)
+            tasks = [Task(part, folder, output, masker, rubric, examples, seed) for part in parts]
+            done = work.each("mask", mask_part, tasks, Summary)
+            summary = merged(done, examples)
+            if not summary.dialogues:
+                raise DataError(str(path), "", "no dialogues", "at least one")
+            columns = collection_columns(rubric, summary.fields, summary.votes, summary.again)
+            output = msgspec.structs.replace(output, columns=columns)
+            output.publish(work.folder, [one.dialogues for one in done])
+            if by_dialogue is not None:
+                tables = [work.folder / _table(part) for part in parts]
+                with writing(by_dialogue) as stream:
+                    stream.write(b",".join([b"id", *(kind.encode() for kind in KINDS)]) + b"\n")
+                    for table in tables:
+                        stream.write(table.read_bytes())
     return summary
-
-
-def _inputs(path: Path, reading: Reading) -> list[tuple[Partition, bool]]:
-    """Partitions, and whether they are of our own format; any other file is one partition."""
-    parts: list[tuple[Partition, bool]] = []
-    native: dict[str, bool] = {}
-    for part in partitions([path]):
-        if part.path not in native:
-            native[part.path] = Source(Path(part.path), reading).native
-        elif not native[part.path]:
-            continue
-        numbered = msgspec.structs.replace(part, number=len(parts))
-        parts.append((numbered, native[part.path]))
-    return parts
 
 
 def _table(part: Partition) -> str:
@@ -150,11 +134,7 @@ def _rows(task: Task, examiner: Examiner, write: Callable[[bytes], object]) -> I
 
 def _collections(task: Task) -> Iterator[Collection]:
     """The dialogues of a partition, some at a time."""
-    part = task.part
-    if not task.native:
-        yield from load_parts(part.path, task.rubric, size=_SIZE, reading=task.reading)
-        return
-    records = part.records()
+    records = task.part.records()
     seen: dict[str, int] = {}
     while some := [*islice(records, _SIZE)]:
-        yield decode_collection(some, part.origin, task.rubric, seen)
+        yield decode_collection(some, task.part.origin, task.rubric, seen)
