@@ -61,7 +61,7 @@ def command(
     ] = None,
     name: Annotated[
         list[str] | None,
-        typer.Option("--name", metavar="FIELD", help="A field that holds names; repeatable."),
+        typer.Option("--name", metavar="FIELD", help="A field of names, besides author."),
     ] = None,
     new_ids: Annotated[
         bool, typer.Option("--new-ids", help="Other ids for the dialogues, by the secret.")
@@ -105,7 +105,7 @@ def command(
         secret.encode() if secret else secrets.token_bytes(32),
         tuple(one.upper() for one in kind) if kind else KINDS,
         tuple(one.upper() for one in region or ()),
-        tuple(name or ()),
+        ("author", *(name or ())),
         new_ids,
     )
     with open_engine(jobs, engine, scheduler) as workers, progress_bar() as progress:
