@@ -20,6 +20,9 @@ from dialeval.cli import (
     correlate,
     crossval,
     evaluate,
+    generate,
+    mask,
+    mine,
     models,
     open_domain,
     predict,
@@ -62,7 +65,10 @@ app.command("predict")(predict.command)
 app.command("train")(train.command)
 app.command("crossval")(crossval.command)
 app.command("models")(models.command)
+app.command("mine")(mine.command)
+app.command("mask")(mask.command)
 app.command("sample")(sample.command)
+app.command("generate")(generate.command)
 app.command("validate")(validate.command)
 app.command("stats")(stats.command)
 app.command("serve")(serve.command)

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dialeval.cli.options import JobsOption, JsonOption, RubricOption, SeedOption
+from dialeval.cli.options import (
+    EngineOption,
+    JobsOption,
+    JsonOption,
+    RubricOption,
+    SchedulerOption,
+    SeedOption,
+)
 from dialeval.cli.train import LanguageOption, ParallelOption, SettingOption
 
 if TYPE_CHECKING:
@@ -28,6 +35,8 @@ def command(
     settings: SettingOption = None,
     seed: SeedOption = 0,
     jobs: JobsOption = 1,
+    engine: EngineOption = "local",
+    scheduler: SchedulerOption = None,
     json: JsonOption = False,
 ) -> None:
     """Cross-validate a model: fold by fold, and the means over all dialogues.
@@ -45,6 +54,7 @@ def command(
     from dialeval.core.decode_collection import load
     from dialeval.core.encode import save_run
     from dialeval.core.files import format_for_writing
+    from dialeval.engine import open_engine
     from dialeval.predictors.crossval import cross_validate
 
     keep = None
@@ -54,16 +64,17 @@ def command(
         digest = fingerprint((model, seed, settings, folds, language), files)
         keep = out.parent / f".{out.name}.{digest}.folds"
     trainable(model, language, seed, settings)  # a wrong name is told before anything is read
-    found = cross_validate(
-        partial(trainable, model, language, seed, settings),
-        load(data, rubric),
-        folds=folds,
-        seed=seed,
-        parallel=load(parallel, rubric) if parallel else None,
-        jobs=jobs,
-        done=_show,
-        keep=keep,
-    )
+    with open_engine(jobs, engine, scheduler) as workers:
+        found = cross_validate(
+            partial(trainable, model, language, seed, settings),
+            load(data, rubric),
+            folds=folds,
+            seed=seed,
+            parallel=load(parallel, rubric) if parallel else None,
+            engine=workers,
+            done=_show,
+            keep=keep,
+        )
     if out is not None:
         save_run(found.run, out)
     if keep is not None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -62,6 +63,28 @@ def write_with_page(report: Report, folder: Path) -> Path | None:
     except MissingExtraError as error:
         warn(f"tables only: {error}")
         return None
+
+
+@contextmanager
+def progress_bar() -> Iterator[Callable[[str, int, int], None]]:
+    """A bar a step on standard error, for people only; is told the step, and how much is done."""
+    if not sys.stderr.isatty():
+        yield lambda _step, _done, _total: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    console = Console(stderr=True)
+    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as progress:
+        bars: dict[str, Any] = {}
+
+        def show(step: str, done: int, total: int) -> None:
+            if step not in bars:
+                bars[step] = progress.add_task(step, total=total)
+            progress.update(bars[step], completed=done)
+
+        yield show
 
 
 def warn(message: str) -> None:

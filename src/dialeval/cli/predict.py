@@ -7,7 +7,14 @@ from typing import Annotated
 
 import typer
 
-from dialeval.cli.options import RubricOption
+from dialeval.cli.options import (
+    ColumnOption,
+    FormatOption,
+    GapOption,
+    RubricOption,
+    SpeakerOption,
+    reading_of,
+)
 from dialeval.cli.train import LanguageOption
 
 
@@ -17,6 +24,10 @@ def command(
     out: Annotated[Path, typer.Option("--out", metavar="RUN", help="Where the run is written.")],
     rubric: RubricOption = "helpdesk",
     language: LanguageOption = None,
+    format: FormatOption = None,
+    speaker: SpeakerOption = None,
+    column: ColumnOption = None,
+    gap: GapOption = None,
 ) -> None:
     """Predict the distributions of votes for every dialogue of a collection.
 
@@ -25,12 +36,13 @@ def command(
 
     Example: dialeval predict --model uniform --data test_data_en.json --out uniform.json
     """
-    from dialeval.core.decode_collection import load
+    from dialeval.core.decode_collection import load_as
     from dialeval.core.encode import save_run
     from dialeval.core.files import format_for_writing
     from dialeval.predictors.predict import find_model
 
     format_for_writing(out)
-    run = find_model(model, language).predict(load(data, rubric))
+    collection = load_as(data, rubric, reading_of(format, speaker, column, gap))
+    run = find_model(model, language).predict(collection)
     save_run(run, out)
     print(f"{out}: {len(run)} dialogues, {', '.join(run.criteria)}, by {model}")

@@ -3,24 +3,46 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dialeval.cli.options import RubricOption
+from dialeval.cli.options import (
+    ColumnOption,
+    EngineOption,
+    FormatOption,
+    GapOption,
+    JobsOption,
+    PartsOption,
+    RubricOption,
+    SchedulerOption,
+    SpeakerOption,
+    reading_of,
+)
 
 if TYPE_CHECKING:
+    from dialeval.core.formats.reading import Reading
     from dialeval.core.rubric import Rubric
-    from dialeval.report.scores import Overview, Scored
+    from dialeval.engine import Engine, Partition
+    from dialeval.report.score_parts import ScoreTask
+    from dialeval.report.scores import Overview
+
+PARTITION = 1 << 19
+"""Bytes of dialogues that are scored at once by one worker."""
+RECORDS = 200
+"""The same for Parquet and JSON arrays, in dialogues."""
 
 
 def command(
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="FILE...", help="Dialogues: .json, .jsonl, .gz, .parquet, or -."),
+        typer.Argument(
+            metavar="FILE...",
+            help="Dialogues (.json, .jsonl, .gz, .parquet, folders), exports of others, or -.",
+        ),
     ],
     out: Annotated[
         Path | None,
@@ -35,140 +57,146 @@ def command(
     most: Annotated[
         int, typer.Option("--most", min=0, help="How many dialogues the page shows in full.")
     ] = 200,
+    format: FormatOption = None,
+    speaker: SpeakerOption = None,
+    column: ColumnOption = None,
+    gap: GapOption = None,
     part_size: Annotated[int, typer.Option("--part-size", min=1, hidden=True)] = 1000,
+    parts: PartsOption = None,
+    jobs: JobsOption = 1,
+    engine: EngineOption = "local",
+    scheduler: SchedulerOption = None,
 ) -> None:
     """Predict what people would say of dialogues, and show it.
 
-    Without --out, JSONL goes to standard output: a run with expected scores.
+    Without --out, JSONL goes to standard output: a run with expected scores. With --parts, scores
+    are a folder of parts beside the page, instead of one file of each kind. Tickets as of Zendesk
+    and Intercom, WhatsApp exports, OpenAI messages and CSV are read as they are.
 
     Example: dialeval score chats.jsonl --out scores
     """
     from dialeval.core.errors import UsageError
     from dialeval.core.rubric import load_rubric
+    from dialeval.engine import open_engine
     from dialeval.predictors.bundled import DEFAULT, default_kind
+    from dialeval.report.score_parts import ScoreTask
 
     if csv and out is not None:
         raise UsageError("--csv and --out: choose one; --out writes CSV too")
+    if parts is not None and out is None:
+        raise UsageError("--parts goes with --out")
     judged_by = load_rubric(rubric)
     model = default_kind() if model == DEFAULT else model
-    with _progress(to_files=out is not None) as advance:
-        scored = _scored(files, judged_by, model, language, part_size, advance)
+    reading = reading_of(format, speaker, column, gap)
+    with (
+        _partitions(files, judged_by, reading) as given,
+        open_engine(jobs, engine, scheduler) as workers,
+    ):
+        tasks = [
+            ScoreTask(
+                part=part,
+                rubric=judged_by,
+                model=str(Path(model).resolve()) if Path(model).is_dir() else model,
+                language=language,
+                size=part_size,
+                several=len(files) > 1,
+                csv=csv,
+                most=most,
+            )
+            for part in given
+        ]
         if out is None:
-            _print(scored, judged_by, csv, several=len(files) > 1)
+            _print(tasks, workers)
             return
-        with _made_folder(out):
-            overview = _write(scored, judged_by, out, most, several=len(files) > 1)
+        overview = _write(tasks, workers, out, parts)
     _write_page(out, overview, files, {"model": model, "rubric": rubric, "language": language})
     print(f"{out}: {overview.dialogues} dialogues, {overview.turns} turns, by {model}")
 
 
-def _scored(
-    files: list[Path],
-    rubric: Rubric,
-    model: str,
-    language: str | None,
-    size: int,
-    advance: Callable[[int], None],
-) -> Iterator[Scored]:
-    """All dialogues of all files, read and predicted part by part."""
-    from dialeval.core.decode_collection import load_parts
-    from dialeval.predictors.predict import find_model
-    from dialeval.report.scores import scored_dialogues
-
-    predictor = find_model(model, language)
-    before = 0
-    for file in files:
-        for part in load_parts(file, rubric, size=size):
-            run = predictor.predict(part)
-            yield from scored_dialogues(part, run, file=str(file), language=language, before=before)
-            before += len(part)
-            advance(len(part))
-
-
 @contextmanager
-def _progress(to_files: bool) -> Iterator[Callable[[int], None]]:
-    """A count of dialogues on standard error while they are scored, for people only."""
-    # Without files, and with a terminal to print on, the output itself shows how far it is.
-    if not (sys.stderr.isatty() and (to_files or not sys.stdout.isatty())):
-        yield lambda _: None
-        return
-    from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+def _partitions(
+    files: Sequence[Path], rubric: Rubric, reading: Reading
+) -> Iterator[list[Partition]]:
+    """The partitions of all files; standard input and exports are kept in files meanwhile."""
+    import shutil
+    from tempfile import TemporaryDirectory
 
-    text = TextColumn("{task.completed:,.0f} dialogues scored")
-    console = Console(stderr=True)
-    with Progress(
-        SpinnerColumn(), text, TimeElapsedColumn(), console=console, transient=True
-    ) as progress:
-        task = progress.add_task("", total=None)
-        yield lambda count: progress.advance(task, count)
+    from msgspec.structs import replace
+
+    from dialeval.core.formats.reading import as_native
+    from dialeval.core.records import STANDARD_INPUT
+    from dialeval.engine import partitions
+
+    with TemporaryDirectory() as folder:
+        found: list[Partition] = []
+        for number, file in enumerate(files):
+            source, name = file, str(file)
+            if str(file) == STANDARD_INPUT:
+                head = sys.stdin.buffer.read(1 << 16)
+                array = head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")
+                source = Path(folder) / ("input.json" if array else "input.jsonl")
+                name = "standard input"
+                with source.open("wb") as stream:
+                    stream.write(head)
+                    shutil.copyfileobj(sys.stdin.buffer, stream)
+            source = as_native(source, rubric, reading, Path(folder) / f"{number}.jsonl", name)
+            for part in partitions([source], size=PARTITION, rows=RECORDS):
+                named = part.source if source is file else name
+                found.append(replace(part, number=len(found), source=named))
+        yield found
 
 
-def _print(scored: Iterable[Scored], rubric: Rubric, csv: bool, several: bool) -> None:
-    """Each dialogue on standard output as soon as its part is done."""
-    import msgspec
+def _print(tasks: list[ScoreTask], workers: Engine) -> None:
+    """Each partition on standard output as soon as it is done, and those before it."""
+    from dialeval.core.rows import csv_line
+    from dialeval.report.score_parts import Known, print_part
+    from dialeval.report.scores import columns
 
-    from dialeval.report.scores import columns, csv_line, flat_row
-
-    encode = msgspec.json.Encoder().encode
     stream = sys.stdout.buffer  # UTF-8, whatever the terminal's own encoding is
-    # With the first dialogue comes the head: bad input prints nothing but its error.
-    for one in scored:
-        if csv and one.number == 1:
-            stream.write(csv_line(columns(rubric)))
-        if csv:
-            stream.write(csv_line(flat_row(one, rubric).values()))
-        else:
-            stream.write(encode(one.record(several)) + b"\n")
+    known = Known()
+    for task, printed in zip(tasks, workers.ordered(print_part, tasks), strict=True):
+        # With the first dialogue comes the head: bad input prints nothing but its error.
+        if task.csv and printed.ids and not known.ids:
+            stream.write(csv_line(columns(task.rubric)))
+        known.add(task.part, printed.ids)
+        stream.write(printed.content)
+    known.refuse_empty()
     stream.flush()
 
 
-@contextmanager
-def _made_folder(folder: Path) -> Iterator[None]:
-    """If the block fails, folders that it made on the way to this one go again."""
-    absent = [path for path in (folder, *folder.parents) if not path.exists()]
-    try:
-        yield
-    except BaseException:
-        with suppress(OSError):
-            for path in absent:
-                path.rmdir()
-        raise
+def _write(tasks: list[ScoreTask], workers: Engine, out: Path, parts: str | None) -> Overview:
+    """Score all partitions, and put what they wrote together; gives what the page needs."""
+    from msgspec.structs import replace
 
+    from dialeval.cli.output import progress_bar
+    from dialeval.core.errors import UsageError
+    from dialeval.engine import Output, buckets_for, opened_work
+    from dialeval.report import score_parts as scoring
 
-def _write(
-    scored: Iterable[Scored], rubric: Rubric, folder: Path, most: int, several: bool
-) -> Overview:
-    """JSONL, CSV and Parquet, written while dialogues come; gives what the page needs."""
-    from tempfile import TemporaryFile
-
-    import msgspec
-
-    from dialeval.core.errors import MissingExtraError
-    from dialeval.core.files import writing
-    from dialeval.core.parquet import write_parquet
-    from dialeval.report.scores import Overview, columns, csv_line, flat_row, parquet_names
-
-    encode = msgspec.json.Encoder().encode
-    overview = Overview(rubric, most)
-    names = parquet_names(columns(rubric))
+    if out.exists() and not out.is_dir():
+        raise UsageError(f"{out}: cannot be written (not a folder)")
+    rubric, most, given = tasks[0].rubric, tasks[0].most, [task.part for task in tasks]
+    output = Output.at(out / "scores", parts, scoring.parquet_columns(rubric))
+    saved = Path(tasks[0].model) / "model.json"
+    model = saved.stat().st_mtime_ns if saved.is_file() else 0
+    options = {"task": replace(tasks[0], part=None), "model": model, "parts": parts}
     with (
-        writing(folder / "scores.jsonl") as lines,
-        writing(folder / "scores.csv") as table,
-        TemporaryFile() as rows,
+        progress_bar() as show,
+        opened_work(out, workers, options=options, inputs=given, progress=show) as work,
     ):
-        table.write(csv_line(columns(rubric)))
-        for one in scored:
-            cells = flat_row(one, rubric).values()
-            lines.write(encode(one.record(several)) + b"\n")
-            table.write(csv_line(cells))
-            rows.write(encode(dict(zip(names, cells, strict=True))) + b"\n")
-            overview.add(one)
-        rows.seek(0)
-        types = dict(zip(names, columns(rubric).values(), strict=True))
-        with suppress(MissingExtraError):
-            write_parquet(folder / "scores.parquet", map(bytes.rstrip, rows), types)
-    return overview
+        folder, many = str(work.folder), buckets_for(given)
+        kept = output if parts else None
+        tasks = [replace(task, folder=folder, buckets=many, output=kept) for task in tasks]
+        counts = work.each("dialogues", scoring.write_part, tasks, int)
+        scoring.refuse_empty(given, counts)
+        buckets = [scoring.IdBucket(folder, len(tasks), bucket, many) for bucket in range(many)]
+        found = work.each("ids", scoring.repeated, buckets, scoring.Repeated | None)
+        scoring.refuse_repeated(found, given)
+        if parts:
+            output.publish(work.folder, counts)
+        else:
+            scoring.join_parts(work.folder, len(tasks), rubric, out)
+        return scoring.join_overviews(work.folder, len(tasks), rubric, most)
 
 
 def _write_page(

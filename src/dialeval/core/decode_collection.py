@@ -7,7 +7,7 @@ that a wrong label is refused while decoding, with its place.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
@@ -23,6 +23,7 @@ from dialeval.core.collection import NO_VOTE, Collection, Votes
 from dialeval.core.dialogue import Dialogue, Turn
 from dialeval.core.errors import DataError, shown
 from dialeval.core.files import Format
+from dialeval.core.formats.reading import AS_IT_IS, Reading, Source
 from dialeval.core.records import (
     Origin,
     Record,
@@ -43,10 +44,43 @@ MOST_ROUNDS = 9
 """How often an annotator may judge the same dialogue."""
 
 
-def load(path: str | Path, rubric: str | Path | Rubric = "helpdesk") -> Collection:
-    """Read a collection, with or without votes: `.json`, `.jsonl`, either gzipped, `.parquet`."""
-    origin, records = read_records(Path(path))
-    return decode_collection(records, origin, load_rubric(rubric))
+def load(
+    path: str | Path,
+    rubric: str | Path | Rubric = "helpdesk",
+    *,
+    format: str | None = None,
+    speakers: Mapping[str, str] | None = None,
+    columns: Mapping[str, str] | None = None,
+    keep: Sequence[str] = (),
+    gap: float | None = None,
+) -> Collection:
+    """Read a collection, with or without votes: `.json`, `.jsonl`, either gzipped, `.parquet`.
+
+    Or an export of another program: tickets, a WhatsApp chat, lists of messages, a table with
+    one row a message. Its `format` is found out unless told. `speakers` says who is who, as in
+    `{"Acme Support": "helpdesk", "*": "customer"}`; `columns` which column of a table holds the
+    conversation, author, role, text and time; `keep` which other fields to keep; `gap` after
+    how many hours of silence in a chat another dialogue begins.
+    """
+    reading = Reading(
+        format=format,
+        speakers=dict(speakers or {}),
+        columns=dict(columns or {}),
+        keep=tuple(keep),
+        gap=gap,
+    )
+    return load_as(path, rubric, reading)
+
+
+def load_as(path: str | Path, rubric: str | Path | Rubric, reading: Reading) -> Collection:
+    """Read a whole collection of any format."""
+    source, known = Source(Path(path), reading), load_rubric(rubric)
+    if source.native:
+        return decode_collection(source.records, source.origin, known)
+    dialogues = [*source.dialogues(known)]
+    if not dialogues:
+        raise DataError(source.name, "", "no dialogues", "at least one")
+    return Collection(dialogues, known, source=source.name)
 
 
 def parse_collection(
@@ -58,19 +92,35 @@ def parse_collection(
 
 
 def load_parts(
-    path: str | Path, rubric: str | Path | Rubric = "helpdesk", *, size: int = 1000
+    path: str | Path,
+    rubric: str | Path | Rubric = "helpdesk",
+    *,
+    size: int = 1000,
+    reading: Reading = AS_IT_IS,
 ) -> Iterator[Collection]:
     """Read a collection part by part, `size` dialogues each: memory for one part at a time.
 
-    `-` is standard input, JSON or JSONL.
+    `-` is standard input: JSON or JSONL, or what `reading` says.
     """
-    origin, records = read_records(Path(path))
-    known = load_rubric(rubric)
+    source, known = Source(Path(path), reading), load_rubric(rubric)
+    if not source.native:
+        yield from _exported_parts(source, known, size)
+        return
     seen: dict[str, int] = {}
-    while part := [*islice(records, size)]:
-        yield decode_collection(part, origin, known, seen)
+    while part := [*islice(source.records, size)]:
+        yield decode_collection(part, source.origin, known, seen)
     if not seen:
-        raise DataError(origin.source, "", "no dialogues", "at least one")
+        raise DataError(source.name, "", "no dialogues", "at least one")
+
+
+def _exported_parts(source: Source, rubric: Rubric, size: int) -> Iterator[Collection]:
+    dialogues = source.dialogues(rubric)
+    part = [*islice(dialogues, size)]
+    if not part:
+        raise DataError(source.name, "", "no dialogues", "at least one")
+    while part:
+        yield Collection(part, rubric, source=source.name)
+        part = [*islice(dialogues, size)]
 
 
 def is_collection(path: str | Path) -> bool:

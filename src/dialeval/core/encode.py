@@ -21,15 +21,27 @@ _TURNS = "STRUCT(sender VARCHAR, utterances VARCHAR[])[]"
 
 def save(collection: Collection, path: str | Path) -> None:
     """Write a collection; the file's name says the format."""
-    rubric = collection.rubric
-    votes = "".join(f', "{c.id}" VARCHAR[]' for c in rubric.of_turns)
-    who = "annotator VARCHAR, round TINYINT" if collection.again else "annotator VARCHAR"
-    annotations = f"STRUCT({who}, {QUALITY} MAP(VARCHAR, VARCHAR){votes})[]"
-    fields = {name: "JSON" for d in collection.dialogues for name in d.fields}
-    columns = {"id": "VARCHAR", "turns": _TURNS, **fields}
-    if collection.votes:
-        columns["annotations"] = annotations
+    fields = dict.fromkeys(name for d in collection.dialogues for name in d.fields)
+    columns = collection_columns(
+        collection.rubric, fields, bool(collection.votes), bool(collection.again)
+    )
     _write(Path(path), collection_records(collection), columns)
+
+
+def collection_columns(
+    rubric: Rubric, fields: Iterable[str], votes: bool, again: bool
+) -> dict[str, str]:
+    """The columns of a Parquet file of dialogues with these fields, with votes or without.
+
+    `again` says whether there are votes of more than one round.
+    """
+    columns = {"id": "VARCHAR", "turns": _TURNS, **dict.fromkeys(fields, "JSON")}
+    if votes:
+        by_turn = "".join(f', "{c.id}" VARCHAR[]' for c in rubric.of_turns)
+        quality = f"{QUALITY} MAP(VARCHAR, VARCHAR)"
+        who = "annotator VARCHAR, round TINYINT" if again else "annotator VARCHAR"
+        columns["annotations"] = f"STRUCT({who}, {quality}{by_turn})[]"
+    return columns
 
 
 def save_run(run: Run, path: str | Path) -> None:

@@ -6,6 +6,7 @@ Types are maps and lists rather than structs, so that any rubric's labels fit.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -22,20 +23,39 @@ def _connection() -> Any:
     return duckdb.connect()
 
 
-def read_parquet(path: Path) -> Iterator[bytes]:
-    """Each row as a JSON object."""
-    with _connection() as database:
-        import duckdb
+def read_parquet(path: Path, start: int = 0, end: int | None = None) -> Iterator[bytes]:
+    """Each row as a JSON object, or the rows of a range."""
+    of_range = ""
+    if start or end is not None:
+        last = "" if end is None else f" AND file_row_number < {end}"
+        of_range = f" WHERE file_row_number >= {start}{last}"
+    query = (
+        "SELECT to_json(row) FROM (SELECT * EXCLUDE (file_row_number) "
+        f"FROM read_parquet(?, file_row_number = true){of_range}) AS row"
+    )
+    with _connection() as database, _readable(path):
+        rows = database.execute(query, [str(path)])
+        while batch := rows.fetchmany(1000):
+            for (text,) in batch:
+                yield text.encode()
 
-        try:
-            query = "SELECT to_json(row) FROM read_parquet(?) AS row"
-            rows = database.execute(query, [str(path)])
-            while batch := rows.fetchmany(1000):
-                for (text,) in batch:
-                    yield text.encode()
-        except duckdb.Error as error:
-            reason = str(error).splitlines()[0]
-            raise DataError(str(path), "", f"no readable Parquet ({reason})", "Parquet") from None
+
+def count_rows(path: Path) -> int:
+    """How many rows a file has, by its footer."""
+    with _connection() as database, _readable(path):
+        query = "SELECT sum(num_rows) FROM parquet_file_metadata(?)"
+        return int(database.execute(query, [str(path)]).fetchone()[0] or 0)
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    import duckdb
+
+    try:
+        yield
+    except duckdb.Error as error:
+        reason = str(error).splitlines()[0]
+        raise DataError(str(path), "", f"no readable Parquet ({reason})", "Parquet") from None
 
 
 def write_parquet(path: Path, rows: Iterable[bytes], columns: dict[str, str]) -> None:

@@ -26,13 +26,21 @@ class Origin(msgspec.Struct, frozen=True):
     source: str
     lines: bool = False
     """Records are lines (JSONL), not elements of an array."""
+    inside: str = ""
+    """Where the array stands in the file, if it is not the whole of it."""
+    single: bool = False
+    """The whole file is one record."""
 
     def place(self, record: int, path: str = "") -> str:
         """
         >>> Origin("a.json").place(12, ".quality"), Origin("a.jsonl", lines=True).place(12, ".id")
         ('[12].quality', 'line 13 .id')
+        >>> Origin("a.json", inside=".tickets").place(0, ".id")
+        '.tickets[0].id'
         """
-        return f"line {record + 1} {path}".rstrip() if self.lines else f"[{record}]{path}"
+        if self.lines:
+            return f"line {record + 1} {path}".rstrip()
+        return path if self.single else f"{self.inside}[{record}]{path}"
 
     def error(self, record: int, path: str, found: str, expected: str) -> DataError:
         """The error for what stands at `path` of a record."""

@@ -111,6 +111,8 @@ class Rubric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     criteria: tuple[Criterion, ...]
     title: Texts = {}
     speaker_names: dict[str, Texts] = {}
+    roles: dict[str, tuple[str, ...]] = {}
+    """What exports of other programs call a speaker: `user`, `agent` ..."""
     levels: tuple[Level, ...] = ()
     """Labels that follow from votes on the criteria, by rule."""
     aspects: tuple[Aspect, ...] = ()
@@ -254,6 +256,7 @@ def _check(rubric: Rubric, source: str) -> None:
     _distinct([criterion.id for criterion in rubric.criteria], source, "criteria")
     for speaker in rubric.speaker_names.keys() - set(rubric.speakers):
         fail("speaker_names", shown(speaker), f"one of {', '.join(rubric.speakers)}")
+    _check_roles(rubric, source)
     for i, criterion in enumerate(rubric.criteria):
         _check_criterion(criterion, rubric.speakers, source, f"criteria[{i}]")
     criteria = {c.id: Known(c.columns, c.scope) for c in rubric.criteria}
@@ -261,6 +264,18 @@ def _check(rubric: Rubric, source: str) -> None:
     check_aspects(rubric.aspects, criteria, source)
     if rubric.most_turns is not None and rubric.most_turns < 1:
         fail("most_turns", str(rubric.most_turns), "1 or more")
+
+
+def _check_roles(rubric: Rubric, source: str) -> None:
+    seen = {speaker.casefold(): speaker for speaker in rubric.speakers}
+    for speaker, roles in rubric.roles.items():
+        if speaker not in rubric.speakers:
+            expected = f"one of {', '.join(rubric.speakers)}"
+            raise DataError(source, "roles", shown(speaker), expected)
+        for role in roles:
+            if seen.setdefault(role.casefold(), speaker) != speaker:
+                found = f"{shown(role)}, which is {seen[role.casefold()]}"
+                raise DataError(source, f"roles.{speaker}", found, "a role of one speaker")
 
 
 def _check_criterion(

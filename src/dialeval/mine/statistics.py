@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from datetime import UTC, datetime
 
 import msgspec
 import numpy as np
 
 from dialeval.core.collection import NO_VOTE, Collection
+from dialeval.core.formats.conversation import seconds
 from dialeval.core.language import collection_language
 
 
@@ -17,6 +19,10 @@ class Statistics(msgspec.Struct, frozen=True, kw_only=True):
     dialogues: int
     language: str
     unit: str
+    times: tuple[str, str] | None
+    """The first and the last day, where dialogues have a field `time`."""
+    sources: list[str]
+    """The values of their field `source`."""
     annotators: int
     votes_per_dialogue: float
     turns: int
@@ -49,6 +55,10 @@ def statistics(collection: Collection, language: str | None = None) -> Statistic
         dialogues=dialogues,
         language=language,
         unit="characters" if by_characters else "tokens",
+        times=_times(collection),
+        sources=sorted(
+            {str(d.fields["source"]) for d in collection.dialogues if "source" in d.fields}
+        ),
         annotators=len(collection.annotators),
         votes_per_dialogue=_votes_per_dialogue(collection),
         turns=turns,
@@ -65,6 +75,15 @@ def statistics(collection: Collection, language: str | None = None) -> Statistic
             if c.id in collection.votes
         },
     )
+
+
+def _times(collection: Collection) -> tuple[str, str] | None:
+    told = [seconds(d.fields["time"]) for d in collection.dialogues if "time" in d.fields]
+    known = [time for time in told if time is not None]
+    if not known:
+        return None
+    first, last = (datetime.fromtimestamp(time, UTC) for time in (min(known), max(known)))
+    return first.date().isoformat(), last.date().isoformat()
 
 
 def _votes_per_dialogue(collection: Collection) -> float:

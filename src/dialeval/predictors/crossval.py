@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +14,7 @@ from dialeval.core.decode_run import load_run
 from dialeval.core.encode import save_run
 from dialeval.core.errors import UsageError
 from dialeval.core.run import Run, align
+from dialeval.engine.workers import Engine, InProcess
 from dialeval.measures.evaluate import Score, evaluate
 from dialeval.predictors.predictor import Predictor, run_of
 
@@ -48,30 +46,27 @@ def cross_validate(
     folds: int = 5,
     seed: int = 0,
     parallel: Collection | None = None,
-    jobs: int = 1,
+    engine: Engine | None = None,
     done: Callable[[int, Score], None] | None = None,
     keep: Path | None = None,
 ) -> CrossValidation:
     """Train on all folds but one and predict that one, for every fold.
 
-    Dialogues of the fold that is held out are left out of `parallel` too. `jobs` folds run at
-    once, each in a process of its own. Finished folds are kept in the folder `keep`, and not done
-    again.
+    Dialogues of the fold that is held out are left out of `parallel` too. Folds run on the
+    `engine`, here unless told. Finished ones are kept in the folder `keep`, and not done again.
     """
     fold = fold_of(collection.ids, folds, seed)
     tasks = [
-        (make, collection, parallel, fold == k, keep and keep / f"{k}.json") for k in range(folds)
+        (make, collection, parallel, fold == k, keep and keep.resolve() / f"{k}.json")
+        for k in range(folds)
     ]
     runs: list[Run] = []
     scores: list[Score] = []
-    with _mapping(jobs) as mapped:
-        for k, run in enumerate(mapped(_fold, tasks)):
-            runs.append(run)
-            scores.append(
-                evaluate(run, collection.select(np.flatnonzero(fold == k)), missing="skip")
-            )
-            if done:
-                done(k, scores[-1])
+    for k, run in enumerate((engine or InProcess()).ordered(_fold, tasks)):
+        runs.append(run)
+        scores.append(evaluate(run, collection.select(np.flatnonzero(fold == k)), missing="skip"))
+        if done:
+            done(k, scores[-1])
     whole = _joined(runs, collection)
     return CrossValidation(whole, evaluate(whole, collection, missing="skip"), tuple(scores))
 
@@ -91,16 +86,6 @@ def _fold(task: Task) -> Run:
     if kept is not None:
         save_run(run, kept)
     return run
-
-
-@contextmanager
-def _mapping(jobs: int) -> Iterator[Callable[..., Iterable[Run]]]:
-    """`map`, in this process or over several."""
-    if jobs == 1:
-        yield map
-        return
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        yield pool.map
 
 
 def _joined(runs: Sequence[Run], collection: Collection) -> Run:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from pathlib import Path
 
 from dialeval.core.collection import Collection
@@ -19,7 +20,7 @@ def find_model(model: str | Path, language: str | None = None) -> Predictor:
     `language` is the one of the dialogues, for bundled models; detected unless told.
     """
     if is_model(Path(model)):
-        return load_model(Path(model))
+        return _loaded(Path(model).resolve(), (Path(model) / "model.json").stat().st_mtime_ns)
     name = str(model)
     if name in (DEFAULT, *KINDS):
         return Bundled(name, language)
@@ -29,6 +30,12 @@ def find_model(model: str | Path, language: str | None = None) -> Predictor:
     if kind.trainable:
         raise UsageError(f"model {name!r} must be trained first: dialeval train --model {name}")
     return kind()
+
+
+@lru_cache(2)
+def _loaded(folder: Path, _written: int) -> Predictor:
+    """A saved model; workers ask for the same one again and again."""
+    return load_model(folder)
 
 
 def predict(

@@ -5,12 +5,10 @@ Nothing here grows with their number: dialogues come, are written and counted, a
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from heapq import heappush, heappushpop
 from typing import Any
@@ -136,18 +134,6 @@ def flat_row(scored: Scored, rubric: Rubric) -> dict[str, Any]:
     return row
 
 
-def csv_line(cells: Iterable[Any]) -> bytes:
-    """One line of CSV.
-
-    >>> csv_line(["a\\rb", 0.5, None])
-    b'"a\\rb",0.5,\\n'
-    """
-    text = io.StringIO()
-    # Python quotes only the line ends that it writes itself; readers take each of them for one.
-    csv.writer(text, lineterminator="\r\n").writerow(cells)
-    return text.getvalue().removesuffix("\r\n").encode() + b"\n"
-
-
 def parquet_names(names: Iterable[str]) -> list[str]:
     """The names made to differ in more than their case, as DuckDB needs it.
 
@@ -208,6 +194,28 @@ class Overview:
         merit = sum(places) / len(places) if places else 0.0
         _keep(self._worst, self._kept, (-merit, -scored.number, scored))
         _keep(self._best, self._kept, (merit, scored.number, scored))
+
+    def merge(self, other: Overview) -> None:
+        """Count in the dialogues of another part, which come after these."""
+        shift = self.dialogues
+        self.dialogues += other.dialogues
+        self.turns += other.turns
+        self.languages.update(other.languages)
+        for id in self.sums:
+            self.sums[id] += other.sums[id]
+            self.counts[id] += other.counts[id]
+            self.reached[id] += other.reached[id]
+        for id in self.expected:
+            self.histograms[id] += other.histograms[id]
+            self.expected[id] += other.expected[id]
+            self.spread[id] += other.spread[id]
+        for heap, others_heap, sign in (
+            (self._worst, other._worst, -1),
+            (self._best, other._best, 1),
+        ):
+            for merit, _, scored in sorted(others_heap, key=lambda item: item[:2]):
+                moved = replace(scored, number=scored.number + shift)
+                _keep(heap, self._kept, (merit, sign * moved.number, moved))
 
     def _add_distributions(self, criterion: Criterion, scored: Scored) -> None:
         values = scored.predicted[criterion.id]

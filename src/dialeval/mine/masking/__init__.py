@@ -1,0 +1,1 @@
+"""Masking: numbers and names that tell who somebody is become placeholders."""
