@@ -24,6 +24,7 @@ bench: $(VENV)/dev
 	$(BIN)/python benchmarks/evaluate.py
 	$(BIN)/python benchmarks/compare.py
 	$(BIN)/python benchmarks/score.py
+	$(BIN)/python benchmarks/annotation.py
 	$(BIN)/python benchmarks/server.py
 	$(BIN)/python benchmarks/retrieve.py
 

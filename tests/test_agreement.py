@@ -18,10 +18,10 @@ from typing import Any
 import krippendorff
 import numpy as np
 import pytest
+from browsing import HOSTILE
 from scipy import stats
 from sklearn.metrics import cohen_kappa_score
 from statsmodels.stats.inter_rater import fleiss_kappa as statsmodels_fleiss
-from test_report_page import HOSTILE, browser  # noqa: F401
 
 import dialeval as de
 from dialeval.agreement import (
@@ -699,7 +699,7 @@ def test_the_tables(written: Path) -> None:
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_in_a_browser(
-    browser: Any,  # noqa: F811
+    browser: Any,
     written: Path,
     width: int,
     scheme: str,

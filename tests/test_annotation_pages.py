@@ -364,6 +364,7 @@ def test_practice_shows_what_others_said(bench: Bench) -> None:
     page.get_by_role("heading", name="What others said").wait_for()
     assert page.locator(".revealed").count() == questions
     assert page.locator(".share.own").count() == questions
+    assert page.locator("fieldset input:enabled").count() == 0  # what is finished is finished
     shares = [
         int(text[:-1])
         for text in page.locator(".revealed").first.locator(".share .muted").all_inner_texts()

@@ -12,11 +12,11 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
+from browsing import HOSTILE
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 from statsmodels.stats.inter_rater import fleiss_kappa
-from test_report_page import HOSTILE, browser  # noqa: F401
 
 import dialeval as de
 from dialeval.agreement import cohen_kappa, vote_counts
@@ -250,7 +250,7 @@ def test_bad_input(refused, write, gold_records, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("width", [1280, 390])
 def test_the_page(
-    browser: Any,  # noqa: F811
+    browser: Any,
     cli,
     write,
     tmp_path: Path,

@@ -162,6 +162,11 @@ CASES: dict[str, tuple[Callable[[World], dict[str, Any]], int]] = {
 }
 
 
+# Projects of annotation and live tests have tests of their own for what they do; here they are
+# asked for things that are not there, as everybody.
+ELSEWHERE = re.compile(r" (/api/v1|/organiser)?/(new-)?(projects?|live|annotat|talk)")
+
+
 def address(
     world: World, route: str, submission: str | None = None, task: str | None = None
 ) -> str:
@@ -179,7 +184,7 @@ def address(
         "name": "Other" if changes and "{name}" in path else "",
         "path:path": world.results[0],
     }
-    path = re.sub(r"{([^}]+)}", lambda part: values[part[1]], path)
+    path = re.sub(r"{([^}]+)}", lambda part: values.get(part[1], "1"), path)
     assert "{" not in path
     return path
 
@@ -195,7 +200,10 @@ def test_every_route_as_everybody(world: World, route: str, role: str) -> None:
     path = address(world, route)
     options: dict[str, Any] = {}
     wanted = 200
-    if method != "GET" and is_api(route):
+    elsewhere = bool(ELSEWHERE.search(route))
+    if method != "GET" and is_api(route) and elsewhere and method != "DELETE":
+        options = {"json": {}}
+    elif method != "GET" and is_api(route) and not elsewhere:
         make, wanted = CASES[route]  # a new route needs a case
         options = make(world)
     before = everything(world)
@@ -218,6 +226,10 @@ def test_every_route_as_everybody(world: World, route: str, role: str) -> None:
         assert answer.status_code == 404
         nothing = world.call(role, method, address(world, route, "f" * 24), **options)
         assert (nothing.status_code, without_keys(nothing)) == (404, without_keys(answer))
+        assert everything(world) == before
+    elif elsewhere:
+        there = method == "GET" and "{" not in route
+        assert answer.status_code in ((200,) if there else (404, 422)), answer.text[:500]
         assert everything(world) == before
     else:
         assert answer.status_code == wanted or (method == "GET" and answer.status_code == 303), (
@@ -244,6 +256,7 @@ def everything(world: World) -> list[Any]:
 def test_the_table_itself_is_right() -> None:
     """Said a second time, from the other side: what is not named here is for organisers."""
     everybody = {
+        *("/annotate/{link}", "/talk/{link}"),  # the link is the key
         *("/", "/style.css", "/register", "/sign-in", "/sign-out", "/join/{invitation}"),
         *("/healthz", "/readyz", "/api/docs", f"{V1}/organisers", f"{V1}/organisers/token"),
         *(f"{V1}/tasks", f"{V1}/tasks/{{task}}", f"{V1}/tasks/{{task}}/rubric", f"{V1}/teams"),
@@ -262,13 +275,15 @@ def test_the_table_itself_is_right() -> None:
     for route, allowed in ROUTES.items():
         path = route.partition(" ")[2]
         assert ("anyone" in allowed) == (path in everybody and route not in organisers), route
+        for role, start in (("annotator", f"{V1}/annotation"), ("tester", f"{V1}/talking")):
+            assert (role in allowed) == path.startswith(start), route
         if "anyone" not in allowed:
             assert ("team" in allowed) == (path in teams), route
 
 
 def test_every_case_is_a_route() -> None:
     changing = {r for r in ROUTES if is_api(r) and not r.startswith("GET ")}
-    assert CASES.keys() == changing
+    assert CASES.keys() == {route for route in changing if not ELSEWHERE.search(route)}
 
 
 @pytest.mark.parametrize("route", [r for r in ROUTES if is_api(r)])
@@ -422,7 +437,7 @@ ODD = {
     "utf-16": '{"name": 1}'.encode("utf-16"),
     "array": b"[]",
     "null": b"null",
-    "quotes": b'"' + b'\\"' * 1_000_000,
+    "quotes": b'"' + b'\\"' * 40_000,
     "nothing": b"",
     "text": b"hello",
     "huge run": b'[{"id": 1' + b"0" * 5000 + b"}]",
@@ -655,7 +670,7 @@ def test_gold_the_half_and_scores_of_dialogues_stay_inside(
     logged = "\n".join(JsonLines().format(record) for record in ours)
     assert f"{V1}/tasks/task" in logged
     assert MARK not in logged
-    assert "annotation" not in logged
+    assert "annotations" not in logged
     assert "/join/dialeval" not in logged
     for secret in (world.team.token, world.other.token, servers.PASSWORD, "dialeval_"):
         assert secret not in logged

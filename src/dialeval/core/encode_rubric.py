@@ -50,7 +50,8 @@ def _key(name: str) -> str:
 def _value(value: Any) -> str:
     """A value on one line; a string as JSON writes it, which TOML reads."""
     if isinstance(value, dict):
-        return "{ " + ", ".join(f"{_key(k)} = {_value(v)}" for k, v in value.items()) + " }"
+        said = {k: v for k, v in value.items() if v is not None}  # TOML has no word for None
+        return "{ " + ", ".join(f"{_key(k)} = {_value(v)}" for k, v in said.items()) + " }"
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(_value, value)) + "]"
     # JSON leaves DEL as it is, which TOML does not allow.

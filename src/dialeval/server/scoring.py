@@ -120,7 +120,7 @@ def check_depth(content: bytes, limit: int = DEPTH) -> None:
     """
     brackets = content.translate(None, NOT_BRACKETS).replace(b'""', b"")
     if b"\\" in content or b'"' in brackets:  # strings may hold brackets: they go first
-        plain = re.sub(rb'"(?:[^"\\]|\\.)*"', b"", content, flags=re.DOTALL)
+        plain = STRINGS.sub(b"", content)
         brackets = plain.translate(None, NOT_BRACKETS + b'"')
     brackets = brackets.translate(ONE_KIND)
     for _ in range(limit):

@@ -178,7 +178,8 @@ function show(next) {
 // What is asked of turns, once.
 function explained(next) {
   const ids = new Set(next.questions.filter(({ turn }) => turn !== null).map(({ criterion }) => criterion));
-  return [...ids].map(criterionOf).map((criterion) => {
+  const told = (criterion) => inLanguage(criterion.question) || inLanguage(criterion.help);
+  return about.rubric.criteria.filter((criterion) => ids.has(criterion.id) && told(criterion)).map((criterion) => {
     const line = made("p", "");
     line.append(made("b", "", `${inLanguage(criterion.name) || criterion.id}: `), inLanguage(criterion.question), " ");
     line.append(made("span", "muted", inLanguage(criterion.help)));
@@ -209,7 +210,9 @@ function asked(question, place, label) {
   fieldset.append(made("legend", "", question.turn === null ? inLanguage(criterion.question) || name : name));
   const help = inLanguage(criterion.help);
   if (help && question.turn === null) fieldset.append(made("p", "muted help", help));
-  const answers = made("div", "answers");
+  // Short labels without explanations, such as a scale's numbers, stand in one row on a phone too.
+  const short = question.labels.length <= 7 && question.labels.every((value) => value.length <= 3 && !inLanguage(criterion.meanings?.[value]));
+  const answers = made("div", short ? "answers short" : "answers");
   for (const [number, value] of question.labels.entries()) {
     const option = made("label", "answer");
     const radio = made("input");
@@ -249,7 +252,7 @@ function stage() {
   for (const question of questions) {
     if (question.turn !== null && judged) question.fieldset.hidden = false;
   }
-  if (judged) byId("of-turns").hidden = false;
+  if (judged) byId("of-turns").hidden = !byId("of-turns").childElementCount;
 }
 
 function count() {
@@ -320,6 +323,10 @@ async function finish() {
 }
 
 function reveal(feedback) {
+  for (const { fieldset } of questions) { // what was said stays readable, and is said
+    fieldset.disabled = true;
+    fieldset.classList.remove("active");
+  }
   for (const id of ["whole", "close"]) byId(id).hidden = true;
   const place = byId("feedback");
   place.replaceChildren(made("h2", "", texts.others));

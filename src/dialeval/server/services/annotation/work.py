@@ -20,7 +20,6 @@ from dialeval.server.services.annotation.votes import (
     questions,
     save_comment,
     save_vote,
-    votes_of,
 )
 
 __all__ = ["about", "finish", "next_dialogue", "save_comment", "save_vote", "skip"]
@@ -66,17 +65,15 @@ def next_dialogue(context: Context, actor: Actor) -> tuple[OpenDialogue | None, 
             return None, replace(standing, total=standing.done)
         practice, place = assignment.item.practice, assignment.item.place
         collection = dialogues_of(context, annotator.project, practice=practice)
-        votes = votes_of(session, assignment)
-        newest = select(func.max(Vote.sequence)).where(Vote.assignment_id == assignment.id)
-        sequence = session.scalar(newest) or 0
+        given = [*session.scalars(select(Vote).where(Vote.assignment_id == assignment.id))]
     found = OpenDialogue(
         assignment.key,
         practice,
         collection.dialogues[place],
         questions(collection, place),
-        votes,
+        {(vote.criterion, vote.turn): vote.label for vote in given if vote.label},
         assignment.comment,
-        sequence,
+        max((vote.sequence for vote in given), default=0),
     )
     return found, standing
 
@@ -91,9 +88,9 @@ def _standing(session: Session, annotator: Annotator) -> Standing:
         Assignment.annotator_id == annotator.id, Assignment.status == DONE
     )
     seconds = [*session.scalars(query)]
-    items = select(func.count()).where(Item.project_id == project.id)
-    practice = session.scalar(items.where(Item.practice)) or 0
-    dialogues = session.scalar(items.where(~Item.practice)) or 0
+    items = select(Item.practice, func.count()).where(Item.project_id == project.id)
+    counts = {row[0]: row[1] for row in session.execute(items.group_by(Item.practice))}
+    practice, dialogues = counts.get(True, 0), counts.get(False, 0)
     people = session.scalar(
         select(func.count()).where(
             Annotator.project_id == project.id, Annotator.revoked_at.is_(None)
