@@ -12,7 +12,7 @@ import msgspec
 
 from dialeval.core.errors import DataError
 from dialeval.core.files import opened
-from dialeval.mine.settings import Settings, Sought, account_key
+from dialeval.mine.settings import Settings, Sought, account_key, plain_name
 
 
 class Account(msgspec.Struct, omit_defaults=True):
@@ -81,7 +81,8 @@ def found_accounts(
     accounts: dict[str, Account] = {}
     for name in authors.keys() | mentions.keys():
         if key := found[name]:
-            _merge(accounts, key, Account(name, authors.get(name, 0), mentions.get(name, 0)))
+            counts = authors.get(name, 0), mentions.get(name, 0)
+            _merge(accounts, key, Account(plain_name(name), *counts))
     return accounts
 
 

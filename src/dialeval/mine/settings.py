@@ -51,13 +51,18 @@ def load_preset(preset: str) -> Preset:
         raise DataError(preset, "", f"what does not fit ({error})", "a preset") from None
 
 
+def plain_name(name: str) -> str:
+    """A name without the @ of a mention."""
+    return name.strip("@＠ \t")
+
+
 def account_key(name: str) -> str:
-    """A name as names are compared: without the @, in small letters.
+    """A name as names are compared: plain, in small letters.
 
     >>> account_key("@AmazonHelp")
     'amazonhelp'
     """
-    return name.strip("@＠ \t").casefold()
+    return plain_name(name).casefold()
 
 
 def is_sub_account(name: str, of: str) -> bool:
