@@ -20,6 +20,8 @@ bench: $(VENV)/dev
 	$(BIN)/python benchmarks/evaluate.py
 	$(BIN)/python benchmarks/compare.py
 	$(BIN)/python benchmarks/score.py
+	$(BIN)/python benchmarks/mine.py
+	$(BIN)/python benchmarks/scale.py
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

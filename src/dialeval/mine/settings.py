@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cached_property
 from importlib import resources
 from pathlib import Path
@@ -91,8 +92,9 @@ class Sought(msgspec.Struct, frozen=True, dict=True):
         return tuple(filter(None, map(account_key, self.names + self.keywords)))
 
     @cached_property
-    def _keywords(self) -> tuple[str, ...]:
-        return tuple(keyword.casefold() for keyword in self.keywords if keyword)
+    def _keyword(self) -> re.Pattern[str] | None:
+        words = [re.escape(word.casefold()) for word in self.keywords if word]
+        return re.compile("|".join(words)) if words else None
 
     @cached_property
     def _names(self) -> frozenset[str]:
@@ -104,7 +106,7 @@ class Sought(msgspec.Struct, frozen=True, dict=True):
         >>> Sought(names=("ABCD Help",)).finds("abcd help rome"), Sought(("客服",)).finds("x客服")
         (True, True)
         """
-        if any(keyword in key for keyword in self._keywords):
+        if self._keyword is not None and self._keyword.search(key):
             return True
         return bool(self._names) and root_of(key, self._names) is not None
 
