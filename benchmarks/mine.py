@@ -3,9 +3,9 @@
     make bench                                      # 0.1 and 1 million posts
     python benchmarks/mine.py --posts 10000000      # and 10 million, about 3 GB
 
-Each size in one run: a plain Python pass over the file (`json.loads` of every line), `dialeval mine`
-on one core, and with two processes. Times are of whole processes, start included: by the clock, and
-of the processors. The load of the machine stands beside them. Writes benchmarks/mine.json.
+Each size in one run: a plain Python pass over the file (`json.loads` of every line), `dialeval
+mine` on one core, and with two processes. Times are of whole processes, start included: by the
+clock, and of the processors. The load of the machine stands beside. Writes benchmarks/mine.json.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ with open(sys.argv[1], encoding="utf-8", errors="replace") as lines:
 
 
 def timed(*command: object) -> dict[str, float]:
-    """Run a command alone; seconds by the clock and of processors, memory of its largest process."""
+    """Seconds of a command by the clock and of processors, and memory of its largest process."""
     begin = time.perf_counter()
     arguments = [sys.executable, *map(str, command)]
     process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL)

@@ -3,9 +3,9 @@
     make bench
 
 Whole runs of `dialeval score` from file to file, start of the workers included. Efficiency is the
-rate of two workers by the clock, divided by twice the rate of one; where other work shares the
-machine that says little, so it is given by processor time too: how many processor seconds a dialogue
-costs on one worker and on two. Prints a line each and writes benchmarks/scale.json.
+rate of two workers by the clock, divided by twice the rate of one. Where other work shares the
+machine that says little, so it is given by processor time too: what a dialogue costs on one worker,
+and on two. Prints a line each and writes benchmarks/scale.json.
 """
 
 from __future__ import annotations
