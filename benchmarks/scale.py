@@ -40,7 +40,7 @@ def cluster() -> Iterator[tuple[str, list[int]]]:
     from distributed import Client, LocalCluster
 
     with (
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as workers,
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as workers,
         Client(workers, set_as_default=False) as client,
     ):
         yield workers.scheduler_address, [*client.run(os.getpid).values()]

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -36,15 +36,6 @@ def dump(tmp_path_factory: pytest.TempPathFactory) -> Path:
     options = ["--posts", "12000", "--answers", folder / "known", "--trouble", "0.05"]
     subprocess.run([*command, *map(str, options)], check=True, capture_output=True)
     return folder
-
-
-@pytest.fixture(scope="module")
-def dask() -> Iterator[str]:
-    """The address of a scheduler with two workers in processes of their own."""
-    from distributed import LocalCluster
-
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
-        yield cluster.scheduler_address
 
 
 def test_what_must_be_found_is_found(cli, dump: Path, tmp_path: Path) -> None:
