@@ -20,8 +20,8 @@ from dialeval.core.files import replacing
 from dialeval.engine.inputs import SIZE, Partition
 
 MANY, FEWER = 1024, 16
-"""Small buckets are fastest, a sixteenth of a partition; but rather than more than 1024, larger ones,
-of up to a partition."""
+"""Small buckets are fastest: a sixteenth of a partition. But rather than more than 1024 there are
+larger ones, of up to a partition."""
 TOGETHER = 2048
 """Rows that are put into their buckets at once."""
 HELD = 1 << 27
