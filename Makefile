@@ -27,6 +27,8 @@ bench: $(VENV)/dev
 	$(BIN)/python benchmarks/annotation.py
 	$(BIN)/python benchmarks/server.py
 	$(BIN)/python benchmarks/retrieve.py
+	$(BIN)/python benchmarks/mine.py
+	$(BIN)/python benchmarks/scale.py
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

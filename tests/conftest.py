@@ -180,3 +180,19 @@ def house(tmp_path: Path) -> Iterator[Any]:
 
     with servers.house(f"sqlite:///{tmp_path}/dialeval.sqlite") as found:
         yield found
+
+
+@pytest.fixture(scope="session")
+def dask_cluster() -> Iterator[Any]:
+    """A Dask scheduler and two workers, each a process of its own."""
+    from distributed import LocalCluster
+
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def dask(dask_cluster: Any) -> str:
+    """The address of its scheduler."""
+    address: str = dask_cluster.scheduler_address
+    return address

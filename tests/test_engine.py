@@ -34,21 +34,10 @@ from dialeval.engine import (
 from dialeval.engine.shuffle import Spill
 
 
-@pytest.fixture(scope="module")
-def dask() -> Iterator[Any]:
-    """A scheduler and two workers in processes of their own."""
-    from distributed import LocalCluster
-
-    with LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=None, processes=True
-    ) as cluster:
-        yield cluster
-
-
 @pytest.fixture(params=["here", "processes", "dask"])
 def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
     if request.param == "dask":
-        address = request.getfixturevalue("dask").scheduler_address
+        address = request.getfixturevalue("dask")
         opening = open_engine(engine="dask", scheduler=address)
     else:
         opening = open_engine(jobs=2 if request.param == "processes" else 1)
@@ -313,11 +302,11 @@ def test_keys_come_together(
 
 @pytest.mark.parametrize("kind", ["jsonl", "jsonl.gz", "parquet"])
 def test_the_same_bytes_wherever_it_runs(
-    dask: Any, tmp_path: Path, lines_of_keys: Path, kind: str
+    dask: str, tmp_path: Path, lines_of_keys: Path, kind: str
 ) -> None:
     columns = {"key": "VARCHAR", "values": "VARCHAR"}
     content = []
-    for options in ({}, {"jobs": 2}, {"engine": "dask", "scheduler": dask.scheduler_address}):
+    for options in ({}, {"jobs": 2}, {"engine": "dask", "scheduler": dask}):
         out = tmp_path / f"out{len(content)}"
         with open_engine(**options) as engine:  # type: ignore[arg-type]
             shuffled(engine, lines_of_keys, Output.at(out, kind, columns))

@@ -287,6 +287,20 @@ def test_crossval(cli, refused, tmp_path: Path) -> None:
     assert "folds" in refused(*ask[:6], 1, *settings)
 
 
+def test_crossval_is_the_same_on_a_cluster(dask: str) -> None:
+    from dialeval.engine import open_engine
+    from dialeval.predictors.baselines import Uniform
+    from dialeval.predictors.crossval import cross_validate
+
+    gold = de.sample("en")
+    here = cross_validate(Uniform, gold, folds=3)
+    for options in ({"jobs": 2}, {"engine": "dask", "scheduler": dask}):
+        with open_engine(**options) as engine:
+            there = cross_validate(Uniform, gold, folds=3, engine=engine)
+        assert there.score.mean == here.score.mean
+        assert there.run.ids == here.run.ids == gold.ids
+
+
 def test_folds_depend_on_ids_only() -> None:
     ids = [f"d{k}" for k in range(23)]
     fold = dict(zip(ids, fold_of(ids, 5, seed=4).tolist(), strict=True))

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from browsing import HOSTILE, Watched
@@ -139,6 +140,75 @@ def test_scores_are_predictions(cli, chats: Path) -> None:
     assert [row["id"] for row in table(printed.out)] == [*run.ids]
     marked = cli("score", chats, *UNIFORM, "--language", "fr").out
     assert {record["language"] for record in lines(marked)} == {"fr"}
+
+
+@pytest.fixture
+def many(tmp_path: Path) -> Path:
+    """Dialogues for several partitions, in two languages."""
+    path = tmp_path / "many.jsonl"
+    with path.open("wb") as stream:
+        for copy in range(14):
+            for dialogue in (*de.sample("en").dialogues, *de.sample("zh").dialogues):
+                record = {"id": f"{dialogue.id}-{copy}", "turns": dialogue.turns}
+                stream.write(msgspec.json.encode(record) + b"\n")
+    return path
+
+
+def test_the_same_scores_wherever_it_runs(
+    cli, many: Path, dask: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dialeval.cli import score
+
+    monkeypatch.setattr(score, "PARTITION", 100_000)
+    engines = ((), ("--jobs", 2), ("--engine", "dask", "--scheduler", dask))
+    printed, files = [], []
+    for number, engine in enumerate(engines):
+        out = tmp_path / f"out{number}"
+        result = cli("score", many, "--model", "fast", "--out", out, *engine)
+        assert result.status == 0, result.err
+        kept = {path.name: path.read_bytes() for path in sorted(out.iterdir())}
+        # The page says where it came from, and that is the same too.
+        files.append(kept)
+        printed.append(cli("score", many, "--model", "fast", *engine).out)
+    assert files[0] == files[1] == files[2]
+    assert printed[0] == printed[1] == printed[2] == files[0]["scores.jsonl"].decode()
+    assert [row["id"] for row in lines(printed[0])] == [*de.load(many).ids]
+    assert len(files[0]) == 4
+
+
+def test_scores_in_parts(cli, many: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from dialeval.cli import score
+    from dialeval.engine import partitions
+
+    monkeypatch.setattr(score, "PARTITION", 100_000)
+    ids = [*de.load(many).ids]
+    for kind in ("jsonl.gz", "parquet"):
+        out = tmp_path / kind
+        assert cli("score", many, *UNIFORM, "--out", out, "--parts", kind).status == 0
+        assert sorted(path.name for path in out.iterdir()) == ["scores", "scores.html"]
+        parts = partitions([out / "scores"])
+        assert len(parts) > 3
+        found = [json.loads(bytes(row))["id"] for part in parts for _, row in part.records()]
+        assert found == ids
+    copies = tmp_path / "copies"
+    copies.mkdir()
+    for name in ("a.jsonl", "b.jsonl"):
+        (copies / name).write_bytes(many.read_bytes())
+    assert len(lines(cli("score", copies, *UNIFORM).out)) == 2 * len(ids)
+
+
+def test_an_id_that_comes_twice_in_other_partitions(
+    refused, many: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dialeval.cli import score
+
+    monkeypatch.setattr(score, "PARTITION", 100_000)
+    last = many.read_bytes().count(b"\n") + 2
+    with many.open("ab") as stream:
+        stream.write(b"\n" + many.read_bytes().splitlines()[1] + b"\n")
+    told = f'line {last} .id: found "en-02-0" again, expected ids once each (first: line 2)'
+    assert told in refused("score", many, *UNIFORM, "--out", tmp_path / "out")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["many.jsonl"]
 
 
 def test_several_files(cli, chats: Path, tmp_path: Path) -> None:

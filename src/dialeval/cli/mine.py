@@ -106,6 +106,7 @@ def command(
     from dialeval.core.errors import UsageError
     from dialeval.engine import open_engine
     from dialeval.mine.accounts import read_accounts
+    from dialeval.mine.fields import post_decoder
     from dialeval.mine.pipeline import Mining
     from dialeval.mine.settings import Settings, Sought, load_preset
 
@@ -127,6 +128,7 @@ def command(
         seed=seed,
         strict=strict,
     )
+    post_decoder(settings.fields)  # fields that cannot be are told before anything is read
     with (
         progress_bar() as show,
         open_engine(jobs, engine, scheduler) as workers,

@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 from dialeval.core.files import replacing
 from dialeval.engine.inputs import SIZE, Partition
 
-MANY, FEWER = 1024, 8
-"""Small buckets are fastest, an eighth of a partition; but rather than more than 1024, larger ones,
-of up to a partition."""
-TOGETHER = 8192
+MANY, FEWER = 1024, 16
+"""Small buckets are fastest: a sixteenth of a partition. But rather than more than 1024 there are
+larger ones, of up to a partition."""
+TOGETHER = 2048
 """Rows that are put into their buckets at once."""
 HELD = 1 << 27
 """Bytes of rows that a spill holds in memory before it writes them."""
@@ -36,7 +36,7 @@ def buckets_for(parts: Sequence[Partition], size: int = SIZE) -> int:
     """How many buckets the rows of partitions of this size need: by their bytes alone.
 
     >>> [buckets_for([Partition(0, "", "", weight=gigabytes << 30)]) for gigabytes in (1, 10, 100)]
-    [128, 1024, 1600]
+    [256, 1024, 1600]
     """
     total = sum(part.weight for part in parts)
     return max(1, min(-(-total * FEWER // size), MANY), -(-total // size))

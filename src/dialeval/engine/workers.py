@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -134,7 +135,9 @@ class Processes(Engine):
 
     def _submit(self, function: Callable[[T], R], task: T) -> Future[R]:
         if self._pool is None:
-            self._pool = ProcessPoolExecutor(self.jobs, mp_context=get_context("spawn"))
+            self._pool = ProcessPoolExecutor(
+                self.jobs, get_context("spawn"), initializer=_leave_interrupts
+            )
         with _one_thread_each():  # processes start with the tasks that they are for
             return self._pool.submit(function, task)
 
@@ -158,6 +161,11 @@ def without_cycles(function: Callable[[T], R]) -> Callable[[T], R]:
                 gc.enable()
 
     return run
+
+
+def _leave_interrupts() -> None:
+    """Ctrl-C is for the process that the person sees; it lets its workers end what they do."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 @contextmanager

@@ -6,13 +6,14 @@ import heapq
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
+from itertools import chain
 from pathlib import Path
 
 import msgspec
 
 from dialeval.core.errors import DataError
 from dialeval.core.files import opened
-from dialeval.mine.settings import Settings, Sought, account_key
+from dialeval.mine.settings import Settings, Sought, account_key, plain_name
 
 
 class Account(msgspec.Struct, omit_defaults=True):
@@ -69,35 +70,20 @@ class Found(dict[str, str]):
         return [names[row] for row in sorted(rows) if self[names[row]]]
 
 
-def found_accounts(
-    authors: Mapping[str, int], mentions: Mapping[str, int], found: Found
-) -> dict[str, Account]:
-    """The sought ones among names, by key; of several spellings the first in the alphabet.
+def found_accounts(parts: Iterable[Iterable[Account]]) -> dict[str, Account]:
+    """The accounts by key, in its order, from names as they are spelt; the first spelling counts.
 
-    >>> found = Found(Sought(("help",)))
-    >>> [*found_accounts({"Li": 3, "ABHelp": 2}, {"abhelp": 9}, found).values()]
-    [Account(name='ABHelp', posts=2, mentions=9, threads=0, sampled=0, answered=0, active=None)]
+    >>> names = [Account("@ABHelp", 0, 9), Account("ABHelp", 2), Account("abhelp", 1)]
+    >>> [(key, a.name, a.posts, a.mentions) for key, a in found_accounts([names]).items()]
+    [('abhelp', 'ABHelp', 3, 9)]
     """
-    accounts: dict[str, Account] = {}
-    for name in authors.keys() | mentions.keys():
-        if key := found[name]:
-            _merge(accounts, key, Account(name, authors.get(name, 0), mentions.get(name, 0)))
-    return accounts
-
-
-def _merge(found: dict[str, Account], key: str, other: Account) -> None:
-    account = found.setdefault(key, Account(other.name))
-    account.name = min(account.name, other.name)
-    account.posts += other.posts
-    account.mentions += other.mentions
-
-
-def all_accounts(parts: Iterable[dict[str, Account]]) -> dict[str, Account]:
-    """The accounts of all partitions together, in the order of their keys."""
     found: dict[str, Account] = {}
-    for part in parts:
-        for key, account in part.items():
-            _merge(found, key, account)
+    for one in chain.from_iterable(parts):
+        name = plain_name(one.name)
+        account = found.setdefault(account_key(name), Account(name))
+        account.name = min(account.name, name)
+        account.posts += one.posts
+        account.mentions += one.mentions
     return dict(sorted(found.items()))
 
 

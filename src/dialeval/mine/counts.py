@@ -16,6 +16,11 @@ class Count(msgspec.Struct, omit_defaults=True):
     threads: int = 0
     dialogues: int = 0
 
+    def more(self, posts: int) -> None:
+        """One more thread, of so many posts."""
+        self.posts += posts
+        self.threads += 1
+
     def add(self, other: Count) -> None:
         """Add another count to this one."""
         self.posts += other.posts

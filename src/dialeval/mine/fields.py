@@ -70,11 +70,15 @@ def _plant(tree: dict[str, Any], path: str, name: str) -> None:
     *above, last = path.split(".")
     for step in above:
         if isinstance(tree.setdefault(step, {}), str):
-            raise UsageError(f"field {name}: {path!r} is inside another field")
+            raise _taken(name, path)
         tree = tree[step]
     if last in tree:
-        raise UsageError(f"field {name}: {path!r} is another field already")
+        raise _taken(name, path)
     tree[last] = name
+
+
+def _taken(name: str, path: str) -> UsageError:
+    return UsageError(f"field {name}: {path!r} is taken by another field")
 
 
 def _struct(

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 
 from dialeval.core.files import writing
 from dialeval.engine import Output, bucket_frames, without_cycles
-from dialeval.mine.accounts import Activity, Found
-from dialeval.mine.counts import Count, Step
+from dialeval.mine.accounts import Activity
+from dialeval.mine.counts import Step
 from dialeval.mine.posts import PostReader
 from dialeval.mine.scan import spill_files
 from dialeval.mine.settings import Settings, is_sub_account
@@ -48,13 +48,19 @@ def gather(task: Gather) -> Gathered:
     """Write the threads of a bucket that mention a sought account, and beside them what they say
     of the accounts' activity."""
     folder = Path(task.folder)
-    step, activity, found = Step(), Activity(task.settings), Found(task.settings.sought)
-    threads = _in_order(_threads(task, found, step), task.settings, step)
-    rows = _rows(threads, activity, found)
+    step, activity = Step(), Activity(task.settings)
+    names = msgspec.json.decode(names_file(folder).read_bytes(), type=dict[str, str])
+    threads = _in_order(_threads(task, names, step), task.settings, step)
+    rows = _rows(threads, activity, names)
     written = task.output.write_part(folder / "threads", task.bucket, rows)
     with writing(activity_file(folder, task.bucket)) as stream:
         stream.write(activity.save())
     return Gathered(step, written)
+
+
+def names_file(folder: Path) -> Path:
+    """Where the sought names are kept, as they are spelt, each with its key."""
+    return folder / "names.json"
 
 
 def activity_file(folder: Path, bucket: int) -> Path:
@@ -62,12 +68,12 @@ def activity_file(folder: Path, bucket: int) -> Path:
     return folder / f"activity-{bucket:05}"
 
 
-def _threads(task: Gather, found: Found, step: Step) -> dict[str, Thread]:
+def _threads(task: Gather, names: dict[str, str], step: Step) -> dict[str, Thread]:
     """The threads of a bucket that mention a sought account, as they come."""
     spills = [spill_files(Path(task.folder), number) for number in range(task.partitions)]
     marks = bucket_frames([marks for _, marks in spills], task.bucket, task.buckets)
     threads = {key: Thread(key, [], []) for keys, _ in marks for key in keys}
-    reader = PostReader(task.settings)
+    reader, tickets = PostReader(task.settings), task.settings.tickets
     seen: set[str] = set()
     for keys, rows in bucket_frames([lines for lines, _ in spills], task.bucket, task.buckets):
         seen.update(keys)
@@ -80,9 +86,10 @@ def _threads(task: Gather, found: Found, step: Step) -> dict[str, Thread]:
         for key, post, named in zip(batch.threads, posts, batch.mentions, strict=True):
             thread = threads[key]
             thread.posts.append(post)
-            if named or task.settings.tickets:
-                names: Sequence[str] = (post.author,) if task.settings.tickets else named
-                thread.mentions.extend(filter(None, map(found.__getitem__, names)))
+            if tickets:
+                named = (post.author,)
+            if named:
+                thread.mentions.extend(filter(None, map(names.get, named)))
     step.given.threads += len(seen)
     step.drop(NO_MENTION, threads=len(seen) - len(threads))
     return threads
@@ -94,24 +101,23 @@ def _in_order(threads: dict[str, Thread], settings: Settings, step: Step) -> Ite
         thread = threads.pop(key)
         posts = sound(key, thread.posts, step, settings.strict)
         if posts is not None:
-            step.kept.add(Count(len(posts), 1))
+            step.kept.more(len(posts))
             thread.posts = posts
             thread.mentions = sorted(set(thread.mentions))
             yield thread
 
 
-def _rows(threads: Iterator[Thread], activity: Activity, found: Found) -> Iterator[bytes]:
+def _rows(threads: Iterator[Thread], activity: Activity, names: dict[str, str]) -> Iterator[bytes]:
     encode = msgspec.json.Encoder().encode
     for thread in threads:
-        _watch(thread, activity, found)
+        _watch(thread, activity, names)
         yield encode(thread)
 
 
-def _watch(thread: Thread, activity: Activity, found: Found) -> None:
+def _watch(thread: Thread, activity: Activity, names: dict[str, str]) -> None:
     """Which of the mentioned accounts answer; those that began the thread were not asked."""
-    authors = [found[post.author] for post in thread.posts]
-    starter = authors[0]
-    answering = {author for author in authors[1:] if author}
+    starter = names.get(thread.posts[0].author)
+    answering = {name for post in thread.posts[1:] if (name := names.get(post.author))}
     for account in thread.mentions:
         if not (starter and _is_of(starter, account)):
             answered = account in answering or any(_is_of(who, account) for who in answering)

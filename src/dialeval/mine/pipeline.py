@@ -21,12 +21,12 @@ from dialeval.core.files import writing
 from dialeval.engine import Engine, Output, Partition, Work, buckets_for, opened_work, partitions
 from dialeval.engine.inputs import SIZE
 from dialeval.engine.work import Progress
-from dialeval.mine.accounts import Account, Activity, all_accounts
+from dialeval.mine.accounts import Account, Activity, found_accounts
 from dialeval.mine.counts import ACTIVE, EXTRACT, GATHER, READ, Step, total
 from dialeval.mine.dialogues import COLUMNS
 from dialeval.mine.extract import Extract, Extracted, active_file, extract
 from dialeval.mine.gather import COLUMNS as THREAD_COLUMNS
-from dialeval.mine.gather import Gather, Gathered, activity_file, gather
+from dialeval.mine.gather import Gather, Gathered, activity_file, gather, names_file
 from dialeval.mine.scan import Scan, Scanned, find_names, scan, spill_files
 from dialeval.mine.settings import Settings
 
@@ -100,6 +100,9 @@ class Mining:
         folder, count = str(work.folder), len(self.parts)
         to_scan = [Scan(part, self.settings, folder, self._buckets) for part in self.parts]
         scanned = work.each("posts", scan, to_scan, Scanned)
+        names = {one.name: one.key for part in scanned for one in part.names}
+        with writing(names_file(work.folder)) as stream:
+            stream.write(msgspec.json.encode(names))
         to_gather = [
             Gather(bucket, self._buckets, count, self.settings, folder, output)
             for bucket in range(self._buckets)
@@ -140,7 +143,7 @@ def _between_steps() -> Output:
 
 
 def _accounts(scanned: Iterable[Scanned]) -> dict[str, Account]:
-    return all_accounts(part.accounts for part in scanned)
+    return found_accounts(part.names for part in scanned)
 
 
 def _report(

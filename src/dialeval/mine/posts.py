@@ -27,7 +27,7 @@ _MENTION = re.compile(r"[@＠]([\w·-]{1,50})")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _BOM = b"\xef\xbb\xbf"
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-
+_NOTHING = (None, "")
 
 BROKEN = "broken line"
 BAD_TIME = "bad time"
@@ -74,12 +74,12 @@ class PostReader:
         if not all(posts):
             lines, numbers = [*compress(lines, posts)], [*compress(numbers, posts)]
             posts = [*filter(None, posts)]
-        self.step.given.posts += len(posts)
         batch = self.columns(lines, posts)
         wrong = self._wrong(batch, numbers)
         if wrong:
             stays = [row not in wrong for row in range(len(posts))]
             batch = Batch(*([*compress(column, stays)] for column in batch))
+        self.step.given.posts += len(batch.ids)
         self.step.kept.posts += len(batch.ids)
         return batch
 
@@ -92,12 +92,13 @@ class PostReader:
         column = {name: [*map(getter, posts)] for name, getter in self._getters.items()}
         absent = [None] * len(posts)
         ids = [*map(str, column["id"])]
-        replies = [None if r is None else str(r) for r in column.get("reply_to", absent)]
+        replies = [None if r in _NOTHING else str(r) for r in column.get("reply_to", absent)]
         threads, texts = column.get("thread", absent), column["text"]
         mentions = column.get("mentions", absent)
-        if None in threads:  # under the post that it replies to, or a thread of its own
+        if None in threads or "" in threads:
+            # Under the post that it replies to, or a thread of its own.
             own = zip(threads, replies, ids, strict=True)
-            threads = [reply or id if thread is None else thread for thread, reply, id in own]
+            threads = [reply or id if thread in _NOTHING else thread for thread, reply, id in own]
         if None in texts:
             texts = [text or "" for text in texts]
         if None in mentions:
@@ -154,7 +155,6 @@ class PostReader:
             for row, (why, found) in sorted(problems.items()):
                 if why:
                     self._drop(numbers[row], why, found)
-                    self.step.given.posts -= 1  # it was counted as read
                 else:
                     self._note(numbers[row], TO_ITSELF, found)
         return frozenset(wrong)

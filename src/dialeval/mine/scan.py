@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from dialeval.engine import Partition, spilling, without_cycles
-from dialeval.mine.accounts import Account, Found, found_accounts
+from dialeval.mine.accounts import Account, Found
 from dialeval.mine.counts import Step
 from dialeval.mine.posts import Batch, PostReader
 from dialeval.mine.settings import Settings
@@ -28,7 +28,8 @@ class Scanned(msgspec.Struct):
     """What was in a partition of posts."""
 
     step: Step
-    accounts: dict[str, Account]
+    names: list[Account]
+    """The sought accounts, by their names as they are spelt."""
 
 
 class _Names:
@@ -43,8 +44,13 @@ class _Names:
         self._authors.update(self.found.among(batch.authors))
         self._mentions.update(chain.from_iterable(batch.mentions))
 
-    def accounts(self) -> dict[str, Account]:
-        return found_accounts(self._authors, self._mentions, self.found)
+    def sought(self) -> list[Account]:
+        names = sorted(self._authors.keys() | self._mentions.keys())
+        return [
+            Account(name, self._authors[name], self._mentions[name])
+            for name in names
+            if self.found[name]
+        ]
 
 
 @without_cycles
@@ -53,7 +59,7 @@ def find_names(task: Scan) -> Scanned:
     reader, names = PostReader(task.settings, task.partition.origin), _Names(task.settings)
     for block in task.partition.blocks():
         names.add(reader.read(block))
-    return Scanned(reader.step, names.accounts())
+    return Scanned(reader.step, names.sought())
 
 
 @without_cycles
@@ -69,7 +75,7 @@ def scan(task: Scan) -> Scanned:
             lines.add(batch.threads, batch.lines)
             marked = sorted(_marked(batch, names.found, task.settings.tickets))
             marks.add(marked, [b""] * len(marked))
-    return Scanned(reader.step, names.accounts())
+    return Scanned(reader.step, names.sought())
 
 
 def spill_files(folder: Path, number: int) -> tuple[Path, Path]:

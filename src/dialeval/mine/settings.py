@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cached_property
 from importlib import resources
 from pathlib import Path
@@ -51,13 +52,18 @@ def load_preset(preset: str) -> Preset:
         raise DataError(preset, "", f"what does not fit ({error})", "a preset") from None
 
 
+def plain_name(name: str) -> str:
+    """A name without the @ of a mention."""
+    return name.strip("@＠ \t")
+
+
 def account_key(name: str) -> str:
-    """A name as names are compared: without the @, in small letters.
+    """A name as names are compared: plain, in small letters.
 
     >>> account_key("@AmazonHelp")
     'amazonhelp'
     """
-    return name.strip("@＠ \t").casefold()
+    return plain_name(name).casefold()
 
 
 def is_sub_account(name: str, of: str) -> bool:
@@ -86,8 +92,9 @@ class Sought(msgspec.Struct, frozen=True, dict=True):
         return tuple(filter(None, map(account_key, self.names + self.keywords)))
 
     @cached_property
-    def _keywords(self) -> tuple[str, ...]:
-        return tuple(keyword.casefold() for keyword in self.keywords if keyword)
+    def _keyword(self) -> re.Pattern[str] | None:
+        words = [re.escape(word.casefold()) for word in self.keywords if word]
+        return re.compile("|".join(words)) if words else None
 
     @cached_property
     def _names(self) -> frozenset[str]:
@@ -99,7 +106,7 @@ class Sought(msgspec.Struct, frozen=True, dict=True):
         >>> Sought(names=("ABCD Help",)).finds("abcd help rome"), Sought(("客服",)).finds("x客服")
         (True, True)
         """
-        if any(keyword in key for keyword in self._keywords):
+        if self._keyword is not None and self._keyword.search(key):
             return True
         return bool(self._names) and root_of(key, self._names) is not None
 
