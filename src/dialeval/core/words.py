@@ -9,6 +9,7 @@ from dialeval.core.errors import MissingExtraError
 
 _HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+_TOKEN = re.compile(r"\w+?(?=n't\b)|n't\b|'\w+|\w+|[^\w\s]")
 
 
 def words(text: str) -> list[str]:
@@ -30,6 +31,18 @@ def search_words(text: str) -> list[str]:
     ['今天', '天天', '天气', '今天天气', '不错']
     """
     return _words(text, search=True)
+
+
+def tokens(text: str) -> list[str]:
+    """Words and punctuation in lower case, cut as the vocabularies of word vectors are.
+
+    >>> tokens("It doesn't work!"), tokens("坏了，怎么办？")
+    (['it', 'does', "n't", 'work', '!'], ['坏', '了', '，', '怎么办', '？'])
+    """
+    lowered = text.lower().replace("’", "'")
+    if not _HAN.search(lowered):
+        return _TOKEN.findall(lowered)
+    return [token for token in _segmenter(search=False)(lowered) if not token.isspace()]
 
 
 def _words(text: str, search: bool) -> list[str]:

@@ -36,6 +36,8 @@ class Predictor(ABC):
     trainable: ClassVar[bool] = False
     needs: ClassVar[str] = ""
     """The extra that predicting needs."""
+    takes: ClassVar[frozenset[str]] = frozenset()
+    """Options of the commands beside its settings: embeddings, encoder, cache, budget."""
 
     @classmethod
     def new(cls, *, language: str | None = None, seed: int = 0, **settings: Any) -> Predictor:
@@ -61,6 +63,13 @@ class Predictor(ABC):
         """
         del collection, dev, parallel, progress, checkpoint
         raise UsageError(f"model {self.name!r} has nothing to learn")
+
+    def prepare(self, collection: Collection) -> None:  # noqa: B027 - nothing to do for most
+        """Work out once what all folds of a cross-validation need."""
+
+    def notes(self) -> list[str]:
+        """What a card says beside the rest."""
+        return []
 
     def language_of(self, collection: Collection) -> str:
         """The language that the model is for, or would be if it learned from this collection."""

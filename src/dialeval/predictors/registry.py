@@ -1,4 +1,4 @@
-"""Predictors by name: ours, and those that other packages bring by an entry point.
+"""Predictors by name: ours, the systems of the campaigns, and those of other packages.
 
 A package adds one with an entry point in the group `dialeval.predictors`:
 
@@ -13,6 +13,7 @@ from importlib.metadata import EntryPoint, entry_points
 
 from dialeval.core.errors import UsageError, unknown_name
 from dialeval.predictors.predictor import Predictor
+from dialeval.predictors.systems.recipes import RECIPES
 
 ENTRY_POINTS = "dialeval.predictors"
 
@@ -30,7 +31,7 @@ def _others() -> dict[str, EntryPoint]:
 
 def names() -> tuple[str, ...]:
     """The names of all predictors that can be had."""
-    return tuple(dict.fromkeys([*_OURS, *_others()]))
+    return tuple(dict.fromkeys([*_OURS, *RECIPES, *_others()]))
 
 
 def get(name: str) -> type[Predictor]:
@@ -42,10 +43,12 @@ def get(name: str) -> type[Predictor]:
     if name in _OURS:
         module, _, attribute = _OURS[name].partition(":")
         found = getattr(import_module(module), attribute)
+    elif name in RECIPES:
+        found = import_module("dialeval.predictors.systems.system").system(name)
     else:
         others = _others()
         if name not in others:
-            raise unknown_name("model", name, [*_OURS, *others])
+            raise unknown_name("model", name, [*_OURS, *RECIPES, *others])
         found = others[name].load()
     if not (isinstance(found, type) and issubclass(found, Predictor)):
         raise UsageError(f"model {name!r} is a {type(found).__name__}, expected a Predictor class")

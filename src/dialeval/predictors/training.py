@@ -186,12 +186,13 @@ def train(
 
     A `checkpoint` file is written after every epoch, and training goes on from it.
     """
-    with _threads(1):  # the matrices are small: more threads would only wait for each other
+    with threads(1):  # the matrices are small: more threads would only wait for each other
         return _train(material, recipe, heads, seed, score, progress, checkpoint)
 
 
 @contextmanager
-def _threads(number: int) -> Iterator[None]:
+def threads(number: int) -> Iterator[None]:
+    """How many threads torch uses in the block."""
     before = torch.get_num_threads()
     torch.set_num_threads(number)
     try:
