@@ -22,6 +22,7 @@ import numpy as np
 import dialeval as de
 from dialeval.core.collection import Collection
 from dialeval.core.run import align
+from dialeval.measures.evaluate import balanced_means
 from dialeval.predictors import get
 from dialeval.predictors.bundled import blended
 from dialeval.predictors.card import Card, data_of, installed, scores_of
@@ -56,18 +57,6 @@ MAPPED = (
     "on the parallel turns maps their features to English ones."
 )
 BLENDED = "As bundled, the distributions of `fast` are averaged in with a weight of 0.2."
-
-
-def balanced(score: de.Score, gold: Collection) -> dict[str, float]:
-    """Means with the same weight for every number of turns, as in the official test set."""
-    lengths = dict(zip(gold.ids, gold.lengths.tolist(), strict=True))
-    groups: dict[int, list[int]] = {}
-    for place, id in enumerate(score.ids):
-        groups.setdefault(lengths[id], []).append(place)
-    return {
-        column: sum(values[rows].mean() for rows in groups.values()) / len(groups)
-        for column, values in score.by_dialogue.items()
-    }
 
 
 def cross_validated(name: str, data: Path, folds: int, runs: Path) -> None:
@@ -135,7 +124,7 @@ def with_figures(name: str, data: Path, runs: Path, out: Path) -> None:
     headed = {title: scores_of(score.mean) for title, score in scores.items()}
     title, score = [*scores.items()][-1]
     headed[f"{title}, every number of turns with the same weight"] = scores_of(
-        balanced(score, gold)
+        balanced_means(score, gold)
     )
     picture = reliability_picture("reliability", reliabilities(run, gold))
     card = msgspec.structs.replace(

@@ -30,6 +30,7 @@ from dialeval.cli import (
     quickstart,
     ranked,
     register,
+    reproduce,
     sample,
     score,
     serve,
@@ -65,6 +66,7 @@ app.command("predict")(predict.command)
 app.command("train")(train.command)
 app.command("crossval")(crossval.command)
 app.command("models")(models.command)
+app.command("reproduce")(reproduce.command)
 app.command("mine")(mine.command)
 app.command("mask")(mask.command)
 app.command("sample")(sample.command)

@@ -16,20 +16,28 @@ from dialeval.cli.options import (
     SchedulerOption,
     SeedOption,
 )
-from dialeval.cli.train import LanguageOption, ParallelOption, SettingOption
+from dialeval.cli.train import (
+    EmbeddingsOption,
+    EncoderOption,
+    LanguageOption,
+    ParallelOption,
+    SettingOption,
+)
 
 if TYPE_CHECKING:
     from dialeval.measures.evaluate import Score
 
 
 def command(
-    model: Annotated[str, typer.Option("--model", help="What to train: fast, accurate.")],
+    model: Annotated[str, typer.Option("--model", help="What to train: `dialeval models`.")],
     data: Annotated[Path, typer.Option("--data", metavar="FILE", help="A collection with votes.")],
     folds: Annotated[int, typer.Option("--folds", help="How many parts.")] = 5,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="RUN", help="Write the out-of-fold run.")
     ] = None,
     parallel: ParallelOption = None,
+    embeddings: EmbeddingsOption = None,
+    encoder: EncoderOption = None,
     rubric: RubricOption = "helpdesk",
     language: LanguageOption = None,
     settings: SettingOption = None,
@@ -47,6 +55,7 @@ def command(
     Example: dialeval crossval --model fast --data train_data_en.json --out out-of-fold.json
     """
     import shutil
+    from tempfile import TemporaryDirectory
 
     from dialeval.cli.evaluate import print_scores
     from dialeval.cli.output import print_json
@@ -60,13 +69,24 @@ def command(
     keep = None
     if out is not None:
         format_for_writing(out)
-        files = [data, *([parallel] if parallel else [])]
-        digest = fingerprint((model, seed, settings, folds, language), files)
+        files = [path for path in (data, parallel, embeddings) if path]
+        digest = fingerprint((model, seed, settings, folds, language, encoder), files)
         keep = out.parent / f".{out.name}.{digest}.folds"
-    trainable(model, language, seed, settings)  # a wrong name is told before anything is read
-    with open_engine(jobs, engine, scheduler) as workers:
+    # A wrong name is told before anything is read.
+    new = trainable(model, language, seed, settings, embeddings=embeddings, encoder=encoder)
+    with open_engine(jobs, engine, scheduler) as workers, TemporaryDirectory() as folder:
+        make = partial(
+            trainable,
+            model,
+            language,
+            seed,
+            settings,
+            embeddings=embeddings,
+            encoder=encoder,
+            cache=folder if "cache" in new.takes else None,
+        )
         found = cross_validate(
-            partial(trainable, model, language, seed, settings),
+            make,
             load(data, rubric),
             folds=folds,
             seed=seed,

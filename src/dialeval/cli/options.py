@@ -117,20 +117,21 @@ def reading_of(
 
     return Reading(
         format=format,
-        speakers=_pairs(speaker, "--speaker"),
-        columns=_pairs(column, "--column"),
+        speakers=pairs(speaker, "--speaker"),
+        columns=pairs(column, "--column"),
         keep=tuple(keep or ()),
         gap=gap,
     )
 
 
-def _pairs(given: list[str] | None, option: str) -> dict[str, str]:
+def pairs(given: list[str] | None, option: str) -> dict[str, str]:
+    """What a repeated option NAME=VALUE says."""
     from dialeval.core.errors import UsageError
 
-    pairs = {}
+    found = {}
     for text in given or ():
         name, _, value = text.rpartition("=")
         if not name or not value:
             raise UsageError(f"{option}: found {text!r}, expected NAME=VALUE")
-        pairs[name] = value
-    return pairs
+        found[name] = value
+    return found

@@ -22,13 +22,27 @@ ParallelOption = Annotated[
         "--parallel", metavar="FILE", help="The same dialogues, and more, in another language."
     ),
 ]
+EmbeddingsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--embeddings",
+        metavar="FILE",
+        help="Word vectors: GloVe, word2vec, fastText; else learned.",
+    ),
+]
+EncoderOption = Annotated[
+    str | None,
+    typer.Option(
+        "--encoder", metavar="DIR", help="A Hugging Face folder; else the bundled encoder."
+    ),
+]
 LanguageOption = Annotated[
     str | None, typer.Option("--language", help="en or zh; detected unless told.")
 ]
 
 
 def command(
-    model: Annotated[str, typer.Option("--model", help="What to train: fast, accurate.")],
+    model: Annotated[str, typer.Option("--model", help="What to train: `dialeval models`.")],
     data: Annotated[Path, typer.Option("--data", metavar="FILE", help="A collection with votes.")],
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the model is written.")],
     dev: Annotated[
@@ -36,6 +50,8 @@ def command(
         typer.Option("--dev", metavar="FILE", help="Keep the epoch that is best here, stop early."),
     ] = None,
     parallel: ParallelOption = None,
+    embeddings: EmbeddingsOption = None,
+    encoder: EncoderOption = None,
     rubric: RubricOption = "helpdesk",
     language: LanguageOption = None,
     settings: SettingOption = None,
@@ -56,7 +72,7 @@ def command(
 
     collection = load(data, rubric)
     others = {name: load(path, rubric) for name, path in _given(dev=dev, parallel=parallel)}
-    predictor = trainable(model, language, seed, settings)
+    predictor = trainable(model, language, seed, settings, embeddings=embeddings, encoder=encoder)
     files = [data, *(path for _, path in _given(dev=dev, parallel=parallel))]
     digest = fingerprint((model, seed, settings, language), files)
     checkpoint = out.parent / f".{out.name}.{digest}.checkpoint"
@@ -83,6 +99,7 @@ def command(
         seed=seed,
         seconds=round(time.perf_counter() - start, 1),
         scores=scores,
+        notes=predictor.notes(),
         dependencies=installed(),
     )
     save_model(predictor, out, card)
@@ -90,21 +107,34 @@ def command(
     print(f"{out}: {model}, trained on {len(collection)} dialogues in {card.seconds:.0f} s")
 
 
-def trainable(model: str, language: str | None, seed: int, settings: list[str] | None) -> Predictor:
-    """A new predictor of this name, to be fitted."""
+def trainable(
+    model: str, language: str | None, seed: int, settings: list[str] | None, **options: Any
+) -> Predictor:
+    """A new predictor of this name, to be fitted; `options` are of those that it takes."""
     from dialeval.core.errors import UsageError
     from dialeval.predictors.registry import get
 
     kind = get(model)
     if not kind.trainable:
         raise UsageError(f"model {model!r} has nothing to learn")
-    values: dict[str, Any] = {}
+    given = {name: value for name, value in options.items() if value is not None}
+    for name in given:
+        if name not in kind.takes:
+            raise UsageError(f"model {model!r} takes no --{name}")
+    return kind.new(language=language, seed=seed, **given, **setting_values(settings))
+
+
+def setting_values(settings: list[str] | None) -> dict[str, str]:
+    """What `--set` says."""
+    from dialeval.core.errors import UsageError
+
+    values = {}
     for setting in settings or []:
         name, equals, value = setting.partition("=")
         if not equals:
             raise UsageError(f"--set: found {setting!r}, expected NAME=VALUE")
         values[name] = value
-    return kind.new(language=language, seed=seed, **values)
+    return values
 
 
 def _given(**paths: Path | None) -> list[tuple[str, Path]]:

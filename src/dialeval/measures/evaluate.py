@@ -158,6 +158,17 @@ def combine_turns(by_turn: Array, collection: Collection, weights: Array) -> Arr
     return result
 
 
+def balanced_means(score: Score, gold: Collection) -> dict[str, float]:
+    """Means with the same weight for every number of turns, as in the campaigns' test set."""
+    lengths = dict(zip(gold.ids, gold.lengths.tolist(), strict=True))
+    own = np.array([lengths[id] for id in score.ids])
+    groups = [own == length for length in np.unique(own)]
+    return {
+        column: float(np.nanmean([np.nanmean(values[group]) for group in groups]))
+        for column, values in score.by_dialogue.items()
+    }
+
+
 class Score:
     """The scores of a run: of each dialogue, and their means.
 

@@ -56,6 +56,7 @@ def cross_validate(
     `engine`, here unless told. Finished ones are kept in the folder `keep`, and not done again.
     """
     fold = fold_of(collection.ids, folds, seed)
+    make().prepare(collection)
     tasks = [
         (make, collection, parallel, fold == k, keep and keep.resolve() / f"{k}.json")
         for k in range(folds)
@@ -67,7 +68,7 @@ def cross_validate(
         scores.append(evaluate(run, collection.select(np.flatnonzero(fold == k)), missing="skip"))
         if done:
             done(k, scores[-1])
-    whole = _joined(runs, collection)
+    whole = joined(runs, collection)
     return CrossValidation(whole, evaluate(whole, collection, missing="skip"), tuple(scores))
 
 
@@ -88,7 +89,7 @@ def _fold(task: Task) -> Run:
     return run
 
 
-def _joined(runs: Sequence[Run], collection: Collection) -> Run:
+def joined(runs: Sequence[Run], collection: Collection) -> Run:
     """One run over the whole collection from runs over its folds."""
     predicted: dict[str, NDArray[np.float64]] = {}
     for run in runs:

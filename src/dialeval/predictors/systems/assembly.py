@@ -37,7 +37,7 @@ from dialeval.predictors.systems.pretrained import Pretrained
 from dialeval.predictors.systems.recipes import Net, Recipe
 from dialeval.predictors.training import threads
 
-DEV_SHARE = 8
+DEV_SHARE = 10
 """Without a dev collection one dialogue in so many is held out as one, if there are some."""
 LEAST_DIALOGUES = 16
 CHOOSING = ("rnss", "rsnod")
@@ -312,9 +312,7 @@ def _empty(rubric: Rubric, collection: Collection) -> dict[str, Distributions]:
     return {c.id: np.full((turns, len(c.columns)), np.nan) for c in rubric.of_turns}
 
 
-def _joined(
-    predicted: dict[str, Distributions], rubric: Rubric, collection: Collection
-) -> Matrix:
+def _joined(predicted: dict[str, Distributions], rubric: Rubric, collection: Collection) -> Matrix:
     """The distributions of turns side by side, 0 where a turn is not judged."""
     tables: Sequence[Distributions] = [predicted[c.id] for c in rubric.of_turns]
     if not tables:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 
 from dialeval.core.errors import MissingExtraError
 
@@ -99,8 +100,7 @@ class Convolutions(nn.Module):
         sizes = [width, *filters]
         self.stacks = nn.ModuleList(
             nn.ModuleList(
-                nn.Conv1d(size, (2 if gated else 1) * new, kernel)
-                for size, new in zip(sizes, sizes[1:], strict=False)
+                nn.Conv1d(size, (2 if gated else 1) * new, kernel) for size, new in pairwise(sizes)
             )
             for kernel in kernels
         )

@@ -131,17 +131,20 @@ class Network(nn.Module):
 
     def _encoded(self, batch: Batch) -> Tensor:
         """Real turns by width."""
+        found: Tensor
         if isinstance(self.turns, TransformerTurns):
-            found: Tensor = self.turns(batch)
-            return found
-        if batch.features is not None:
+            found = self.turns(batch)
+        elif batch.features is not None:
             found = self.turns(batch.features)
-            return found
-        assert batch.pieces is not None
-        if batch.table is not None:
+        elif batch.table is not None and batch.pieces is not None:
             real = batch.pieces > 0
             found = self.sentences(self.turns(batch.table[batch.pieces], real), real)
-            return found
+        else:
+            found = self._of_words(batch)
+        return found
+
+    def _of_words(self, batch: Batch) -> Tensor:
+        assert batch.pieces is not None
         return by_length(
             lambda pieces, real: self.turns(self.embedding(pieces), real), batch.pieces
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
@@ -19,7 +20,12 @@ from dialeval.core.run import Distributions
 from dialeval.predictors.features import turn_texts
 from dialeval.predictors.predictor import Epoch, Predictor
 from dialeval.predictors.recipe import LANGUAGES
-from dialeval.predictors.systems.embeddings import WordVectors, learned_vectors, read_vectors
+from dialeval.predictors.systems.embeddings import (
+    WordVectors,
+    learned_vectors,
+    read_vectors,
+    with_missing,
+)
 from dialeval.predictors.systems.frozen import BundledVectors, Remembered
 from dialeval.predictors.systems.inputs import sentences_of, turn_tokens
 from dialeval.predictors.systems.recipes import Recipe, changed, recipe_of
@@ -114,7 +120,7 @@ class System(Predictor):
         progress: Callable[[Epoch], None] | None = None,
         checkpoint: Path | None = None,
     ) -> System:
-        """Learn from votes; without `dev`, one dialogue in eight is held out to choose the epoch.
+        """Learn from votes; without `dev`, one dialogue in ten is held out to choose the epoch.
 
         The order of the dialogues does not matter.
         """
@@ -177,7 +183,8 @@ class System(Predictor):
 
     def _words(self, texts: list[tuple[str, ...]]) -> WordVectors:
         if self.embeddings is not None:
-            return read_vectors(self.embeddings, {token for text in texts for token in text})
+            counts = Counter(token for text in texts for token in text)
+            return with_missing(read_vectors(self.embeddings, counts), counts, self.seed)
         return learned_vectors(texts, self.recipe.nets[0].dimensions, self.seed)
 
     def _encoder(self, language: str) -> Remembered:
