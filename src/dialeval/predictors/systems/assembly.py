@@ -165,10 +165,14 @@ class Assembly:
         """Distributions by criterion."""
         with threads(1):
             found = self._of_turns(collection)
-            beside = _joined(found, self.rubric, collection)
+            of_turns = {**found}
             for part, network in zip(self.parts, self.networks, strict=True):
                 if not part.of_turns:
-                    given = beside if part.net.distributions else None
+                    given = (
+                        _joined(of_turns, self.rubric, collection)
+                        if part.net.distributions
+                        else None
+                    )
                     found |= self._predicted(part, network, collection, given)
         return found
 

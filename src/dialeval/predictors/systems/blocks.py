@@ -80,7 +80,7 @@ class AdditiveAttention(nn.Module):
 
     def forward(self, values: Tensor, real: Tensor) -> Tensor:
         """Items by places by width to items by width; nothing real gives zeros."""
-        scores = self.score(torch.tanh(self.hidden(values)))[..., 0]
+        scores: Tensor = self.score(torch.tanh(self.hidden(values)))[..., 0]
         weights = scores.masked_fill(~real, -math.inf).softmax(-1).nan_to_num()
         return (weights[..., None] * values).sum(-2)
 
@@ -110,9 +110,9 @@ class Convolutions(nn.Module):
         mask = real[:, None]
         found = []
         for stack in self.stacks:
+            assert isinstance(stack, nn.ModuleList)
             state = values.transpose(1, 2) * mask
             for layer in stack:
-                assert isinstance(stack, nn.ModuleList)
                 assert isinstance(layer, nn.Conv1d)
                 state = convolved(layer, state, self.gated, centred=False) * mask
             found.append(state.amax(-1))  # of numbers that are not negative: padding changes none
@@ -135,7 +135,7 @@ def by_length(encode: Callable[[Tensor, Tensor], Tensor], pieces: Tensor) -> Ten
     counts = (pieces > 0).sum(1)
     order = counts.argsort(stable=True)
     found = []
-    for rows in order.split(GROUP):
+    for rows in torch.split(order, GROUP):
         own = pieces[rows, : max(1, int(counts[rows[-1]]))]
         found.append(encode(own, own > 0))
     return torch.cat(found)[order.argsort()]
@@ -161,7 +161,8 @@ class Recurrent(nn.Module):
         states, _ = pad_packed_sequence(
             self.layers(packed)[0], batch_first=True, total_length=values.shape[1]
         )
-        return self.dropout(states) * real[..., None]
+        dropped: Tensor = self.dropout(states)
+        return dropped * real[..., None]
 
 
 class TransformerLayer(nn.Module):
@@ -220,7 +221,7 @@ class Memory(nn.Module):
 
     def forward(self, values: Tensor, real: Tensor) -> Tensor:
         """Items by places by width."""
-        turns = self.project(values)
+        turns: Tensor = self.project(values)
         scores = turns @ self.input(turns, real).transpose(1, 2)
         weights = scores.masked_fill(~real[:, None], -math.inf).softmax(-1)
         return (turns + weights @ self.output(turns, real)) * real[..., None]

@@ -149,12 +149,12 @@ class TransformerTurns(nn.Module):
         super().__init__()
         self.room, self.alone = pretrained.room, alone
         self.transformer = pretrained.module()
-        self.width = int(self._embedding.weight.shape[1])  # type: ignore[arg-type, union-attr]
+        self.width = self._embedding.embedding_dim
         self.prefix = Prefix(self.width, speakers)
 
     @property
-    def _embedding(self) -> nn.Module:
-        found: nn.Module = self.transformer.get_input_embeddings()  # type: ignore[operator]
+    def _embedding(self) -> nn.Embedding:
+        found: nn.Embedding = self.transformer.get_input_embeddings()  # type: ignore[operator]
         return found
 
     def forward(self, batch: Batch) -> Tensor:
@@ -177,7 +177,7 @@ class TransformerTurns(nn.Module):
                 turn_of[row, at:end] = turn
                 at = end
         real = turn_of >= 0
-        states = self.transformer(
+        states: Tensor = self.transformer(
             inputs_embeds=inputs, attention_mask=real.long()
         ).last_hidden_state
         summed = states.new_zeros(len(counts), self.width).index_add(0, turn_of[real], states[real])

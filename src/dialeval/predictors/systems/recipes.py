@@ -163,24 +163,29 @@ _IMNTPU_DIALOGUES = replace(
 _NKUST = Net(turn="vectors", speaker="doubled", context=("lstm",), pool="sum", batch=64)
 
 
-def _two(turns: Net, dialogues: Net | None = None) -> dict[str, Net]:
-    return {"of_turns": turns, "of_dialogues": dialogues or turns}
+def _two(recipe: Recipe, turns: Net, dialogues: Net | None = None) -> Recipe:
+    """With a network for turns and one for dialogues, of the same kind unless told."""
+    return replace(recipe, of_turns=turns, of_dialogues=dialogues or turns)
 
 
 RECIPES: dict[str, Recipe] = {
     recipe.run.lower(): recipe
     for recipe in (
-        Recipe(
-            run="BL-lstm",
-            about="sums of word vectors, three bidirectional LSTM layers over turns",
-            campaigns=(STC3, DIALEVAL2),
-            **_two(_LSTM),
+        _two(
+            Recipe(
+                run="BL-lstm",
+                about="sums of word vectors, three bidirectional LSTM layers over turns",
+                campaigns=(STC3, DIALEVAL2),
+            ),
+            _LSTM,
         ),
-        Recipe(
-            run="SLSTC-run0",
-            about="BL-lstm with multi-head self-attention over the states",
-            campaigns=(STC3,),
-            **_two(replace(_LSTM, context=("lstm", "transformer"))),
+        _two(
+            Recipe(
+                run="SLSTC-run0",
+                about="BL-lstm with multi-head self-attention over the states",
+                campaigns=(STC3,),
+            ),
+            replace(_LSTM, context=("lstm", "transformer")),
         ),
         Recipe(
             run="SLSTC-run1",
@@ -188,43 +193,49 @@ RECIPES: dict[str, Recipe] = {
             campaigns=(STC3,),
             both=replace(_LSTM, loss="differences"),
         ),
-        Recipe(
-            run="SLSTC-run2",
-            about="BL-lstm over the contextual vectors of an encoder",
-            campaigns=(STC3,),
-            **_two(replace(_LSTM, turn="vectors")),
+        _two(
+            Recipe(
+                run="SLSTC-run2",
+                about="BL-lstm over the contextual vectors of an encoder",
+                campaigns=(STC3,),
+            ),
+            replace(_LSTM, turn="vectors"),
         ),
-        Recipe(
-            run="WIDM-run0",
-            about="convolutions, an LSTM and a memory over turns, predicted turn labels",
-            campaigns=(STC3,),
-            languages=("en",),
-            **_two(_WIDM_TURNS, replace(_WIDM_DIALOGUES, context=("lstm", "memory"))),
+        _two(
+            Recipe(
+                run="WIDM-run0",
+                about="convolutions, an LSTM and a memory over turns, predicted turn labels",
+                campaigns=(STC3,),
+                languages=("en",),
+            ),
+            _WIDM_TURNS,
+            replace(_WIDM_DIALOGUES, context=("lstm", "memory")),
         ),
-        Recipe(
-            run="WIDM-run1",
-            about="convolutions also over turns, a memory, predicted turn labels",
-            campaigns=(STC3,),
-            languages=("en",),
-            **_two(_WIDM_TURNS, _WIDM_DIALOGUES),
+        _two(
+            Recipe(
+                run="WIDM-run1",
+                about="convolutions also over turns, a memory, predicted turn labels",
+                campaigns=(STC3,),
+                languages=("en",),
+            ),
+            _WIDM_TURNS,
+            _WIDM_DIALOGUES,
         ),
-        Recipe(
-            run="WUST-run0",
-            about="BL-lstm with attention over turns",
-            campaigns=(STC3,),
-            **_two(replace(_LSTM, pool="attention")),
+        _two(
+            Recipe(run="WUST-run0", about="BL-lstm with attention over turns", campaigns=(STC3,)),
+            replace(_LSTM, pool="attention"),
         ),
-        Recipe(
-            run="WUST-run1",
-            about="BL-lstm with attention over words",
-            campaigns=(STC3,),
-            **_two(replace(_LSTM, turn="words")),
+        _two(
+            Recipe(run="WUST-run1", about="BL-lstm with attention over words", campaigns=(STC3,)),
+            replace(_LSTM, turn="words"),
         ),
-        Recipe(
-            run="WUST-run2",
-            about="BL-lstm with attention over words and turns",
-            campaigns=(STC3,),
-            **_two(replace(_LSTM, turn="words", pool="attention")),
+        _two(
+            Recipe(
+                run="WUST-run2",
+                about="BL-lstm with attention over words and turns",
+                campaigns=(STC3,),
+            ),
+            replace(_LSTM, turn="words", pool="attention"),
         ),
         Recipe(
             run="CUIS-run0",
@@ -232,17 +243,21 @@ RECIPES: dict[str, Recipe] = {
             campaigns=(STC3,),
             of_dialogues=Net(turn="sentences", context=("gru",), pool="attention", batch=64),
         ),
-        Recipe(
-            run="RSLDE-run0",
-            about="a transformer over the dialogue with prefixes, one more over its turns",
-            campaigns=(DIALEVAL2,),
-            **_two(_RSLDE),
+        _two(
+            Recipe(
+                run="RSLDE-run0",
+                about="a transformer over the dialogue with prefixes, one more over its turns",
+                campaigns=(DIALEVAL2,),
+            ),
+            _RSLDE,
         ),
-        Recipe(
-            run="RSLDE-run1",
-            about="RSLDE-run0 with another transformer",
-            campaigns=(DIALEVAL2,),
-            **_two(replace(_RSLDE, pooling=("mean", "max"))),
+        _two(
+            Recipe(
+                run="RSLDE-run1",
+                about="RSLDE-run0 with another transformer",
+                campaigns=(DIALEVAL2,),
+            ),
+            replace(_RSLDE, pooling=("mean", "max")),
         ),
         Recipe(
             run="RSLDE-run2",
@@ -250,23 +265,28 @@ RECIPES: dict[str, Recipe] = {
             campaigns=(DIALEVAL2,),
             members=("rslde-run0", "rslde-run1"),
         ),
-        Recipe(
-            run="IMNTPU-run0",
-            about="a transformer taught every vote, turn by turn and of whole dialogues",
-            campaigns=(DIALEVAL2,),
-            **_two(_IMNTPU_TURNS, _IMNTPU_DIALOGUES),
+        _two(
+            Recipe(
+                run="IMNTPU-run0",
+                about="a transformer taught every vote, turn by turn and of whole dialogues",
+                campaigns=(DIALEVAL2,),
+            ),
+            _IMNTPU_TURNS,
+            _IMNTPU_DIALOGUES,
         ),
-        Recipe(
-            run="TUA1-run0",
-            about="a transformer fine-tuned toward the distribution of votes",
-            campaigns=(DIALEVAL2,),
-            **_two(_TUA1),
+        _two(
+            Recipe(
+                run="TUA1-run0",
+                about="a transformer fine-tuned toward the distribution of votes",
+                campaigns=(DIALEVAL2,),
+            ),
+            _TUA1,
         ),
-        Recipe(
-            run="TUA1-run1",
-            about="TUA1-run0 with another transformer",
-            campaigns=(DIALEVAL2,),
-            **_two(replace(_TUA1, pooling=("mean", "max"))),
+        _two(
+            Recipe(
+                run="TUA1-run1", about="TUA1-run0 with another transformer", campaigns=(DIALEVAL2,)
+            ),
+            replace(_TUA1, pooling=("mean", "max")),
         ),
         Recipe(
             run="TUA1-run2",
@@ -274,17 +294,21 @@ RECIPES: dict[str, Recipe] = {
             campaigns=(DIALEVAL2,),
             members=("tua1-run0", "tua1-run1"),
         ),
-        Recipe(
-            run="NKUST-run0",
-            about="vectors of turns by an encoder, an LSTM over them",
-            campaigns=(DIALEVAL2,),
-            **_two(_NKUST),
+        _two(
+            Recipe(
+                run="NKUST-run0",
+                about="vectors of turns by an encoder, an LSTM over them",
+                campaigns=(DIALEVAL2,),
+            ),
+            _NKUST,
         ),
-        Recipe(
-            run="NKUST-run1",
-            about="NKUST-run0 taught the most frequent label only",
-            campaigns=(DIALEVAL2,),
-            **_two(replace(_NKUST, target="mode")),
+        _two(
+            Recipe(
+                run="NKUST-run1",
+                about="NKUST-run0 taught the most frequent label only",
+                campaigns=(DIALEVAL2,),
+            ),
+            replace(_NKUST, target="mode"),
         ),
     )
 }

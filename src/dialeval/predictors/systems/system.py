@@ -140,6 +140,8 @@ class System(Predictor):
             return self
         from dialeval.predictors.systems.assembly import Assembly
 
+        if self.cache is not None:
+            self.prepare(collection)
         materials = self._materials(collection)
         self.assembly = Assembly(self.recipe, collection.rubric, materials)
         outcomes = self.assembly.fit(
