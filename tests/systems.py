@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
+from functools import cache
 from pathlib import Path
+from shutil import rmtree
+from tempfile import mkdtemp
 from typing import Any
 
 from dialeval.predictors.systems.recipes import RECIPES
@@ -19,11 +23,10 @@ TINY: dict[str, Any] = {
     "feed_forward": 6,
 }
 EVERY = tuple(RECIPES)
-ENCODING = tuple(
-    name
-    for name, recipe in RECIPES.items()
-    if any(net.turn in ("vectors", "sentences", "transformer") for net in recipe.nets)
+OF_WORDS = tuple(
+    name for name in EVERY if name.startswith(("bl-", "slstc-run0", "slstc-run1", "w"))
 )
+"""The systems that read words; the others have an encoder."""
 
 
 def tiny_transformer(folder: Path, kind: str = "bert") -> Path:
@@ -54,3 +57,17 @@ def tiny_transformer(folder: Path, kind: str = "bert") -> Path:
     transformers.AutoModel.from_config(config).save_pretrained(folder)
     fast.save_pretrained(folder)
     return folder
+
+
+@cache
+def encoder_folder() -> Path:
+    """One tiny transformer for all tests of this process."""
+    folder = Path(mkdtemp())
+    atexit.register(rmtree, folder)
+    return tiny_transformer(folder)
+
+
+def tiny(name: str, **more: Any) -> dict[str, Any]:
+    """Settings with which a system trains in a moment."""
+    encoder = {} if name in OF_WORDS else {"encoder": encoder_folder()}
+    return {**TINY, **encoder, **more}

@@ -224,7 +224,8 @@ class Memory(nn.Module):
         turns: Tensor = self.project(values)
         scores = turns @ self.input(turns, real).transpose(1, 2)
         weights = scores.masked_fill(~real[:, None], -math.inf).softmax(-1)
-        return (turns + weights @ self.output(turns, real)) * real[..., None]
+        found: Tensor = (turns + weights @ self.output(turns, real)) * real[..., None]
+        return found
 
 
 class Prefix(nn.Module):

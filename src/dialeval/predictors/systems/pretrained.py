@@ -181,7 +181,8 @@ class TransformerTurns(nn.Module):
             inputs_embeds=inputs, attention_mask=real.long()
         ).last_hidden_state
         summed = states.new_zeros(len(counts), self.width).index_add(0, turn_of[real], states[real])
-        return summed / counts[:, None]
+        mean: Tensor = summed / counts[:, None]
+        return mean
 
     def _packs(self, batch: Batch, counts: list[int]) -> Iterator[list[int]]:
         """The turns that go together into one input."""

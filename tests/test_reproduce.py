@@ -1,0 +1,127 @@
+"""`dialeval reproduce`: a campaign's result section from its systems, built again."""
+
+from __future__ import annotations
+
+import csv
+import runpy
+from pathlib import Path
+
+import pytest
+from systems import encoder_folder
+
+import dialeval as de
+from dialeval.predictors.systems.recipes import RECIPES
+from dialeval.report.published import CAMPAIGNS, published_scores
+
+ROOT = Path(__file__).resolve().parent.parent
+TINY = {"epochs": 2, "units": 4, "layers": 1, "dimensions": 6, "batch": 8}
+SETS = [x for name, value in TINY.items() for x in ("--set", f"{name}={value}")]
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    path = tmp_path / "en.json"
+    de.save(de.sample("en"), path)
+    return path
+
+
+def ask(data: Path, *more: object) -> tuple[object, ...]:
+    out = data.parent / "out"
+    campaign = ("--campaign", "ntcir14-stc3", "--systems", "bl-lstm,cuis-run0", "--folds", 2)
+    return (
+        *("reproduce", *campaign, "--data", f"en={data}", "--out", out, "--trials", 50),
+        *("--encoder", f"en={encoder_folder()}", *SETS, *more),
+    )
+
+
+def test_every_published_run_has_a_recipe() -> None:
+    """And no recipe is of a run that nobody published."""
+    for campaign in CAMPAIGNS:
+        published = {row.run.lower() for row in published_scores() if row.collection == campaign}
+        ours = {name for name, recipe in RECIPES.items() if campaign in recipe.campaigns}
+        assert published - {"bl-uniform", "bl-popularity"} == ours
+
+
+def test_reproduce_and_go_on(cli, data: Path) -> None:
+    out = data.parent / "out"
+    first = cli(*ask(data, "--json"))
+    assert first.status == 0, first.err
+    assert first.json["trained"] == 4
+    assert first.err.count("fold ") == 4
+    rows = {(r["run"], f"{r['criterion']}.{r['measure']}"): r for r in first.json["systems"]}
+    assert rows["BL-lstm", "A.rsnod"]["published"] == 0.132
+    assert ("CUIS-run0", "nugget.jsd") not in rows
+    gold = de.load(data)
+    run = de.load_run(out / "runs" / "en" / "BL-lstm.json")
+    assert run.ids == gold.ids
+    mean = de.evaluate(run, gold).mean
+    assert rows["BL-lstm", "A.rsnod"]["mean"] == pytest.approx(mean["A.rsnod"])
+    page = (out / "report.html").read_text()
+    assert "BL-lstm (NTCIR-14 STC-3)" in page
+    assert "CUIS-run0" in page
+    with (out / "tables" / "reproduction.csv").open() as stream:
+        assert len([*csv.DictReader(stream)]) == len(rows)
+    # Again: nothing is trained, all is the same. After the loss of one fold: only that.
+    again = cli(*ask(data, "--json"))
+    assert again.json == {**first.json, "trained": 0}
+    next((out / "jobs").glob("bl-lstm-en-*/1.record")).unlink()
+    assert cli(*ask(data, "--json")).json["trained"] == 1
+    # For people, a table with the published figures; another seed trains anew.
+    shown = cli(*ask(data, "--seed", 1))
+    assert shown.err.count("fold ") == 4
+    assert "published" in shown.out
+    assert "0.1320" in shown.out
+    table = runpy.run_path(str(ROOT / "tools" / "systems_table.py"))["systems_table"]
+    text = table([out])
+    assert "| BL-lstm | NTCIR-14 STC-3 |" in text
+    assert f"{mean['A.rsnod']:.4f}"[:3] in text
+
+
+def test_a_budget_ends_trainings(cli, data: Path) -> None:
+    found = cli(*ask(data, "--systems", "bl-lstm", "--budget", 1e-6, "--json"))
+    assert found.status == 0, found.err
+    assert found.err.count("ended by the budget") == 2
+    assert found.json["systems"][0]["remarks"] == "budget ended 2 of 2 trainings"
+
+
+def test_a_test_set(cli, data: Path) -> None:
+    gold = de.sample("en")
+    test = data.parent / "test_en.json"
+    de.save(gold.select(range(5)).without_votes(), test)
+    bare = cli(*ask(data, "--systems", "bl-lstm", "--test", f"en={test}"))
+    assert bare.status == 0, bare.err
+    assert "no votes to compare" in bare.out
+    run = de.load_run(data.parent / "out" / "runs" / "en" / "BL-lstm.json")
+    assert run.ids == gold.ids[:5]
+    de.save(gold.select(range(5)), test)
+    judged = cli(*ask(data, "--systems", "bl-lstm", "--test", f"en={test}", "--json"))
+    assert judged.json["trained"] == 1
+    assert judged.json["systems"]
+
+
+def test_systems_stay_in_their_language(data: Path) -> None:
+    from dialeval.predictors.systems.reproduction import Setting, jobs_of
+
+    made = [Setting(lang, data, None, "helpdesk", 2, 0, data.parent) for lang in ("en", "zh")]
+    jobs = jobs_of(made, ["widm-run0", "bl-lstm"])
+    assert [job.setting.language for job in jobs if job.system == "widm-run0"] == ["en", "en"]
+    assert [job.setting.language for job in jobs if job.system == "bl-lstm"].count("zh") == 2
+
+
+def test_refusals(refused, data: Path) -> None:
+    def no(*more: object) -> str:
+        return refused(*ask(data, *more))
+
+    assert "unknown campaign" in no("--campaign", "ntcir15")
+    assert "unknown system of ntcir14-stc3 'tua1-run0'" in no("--systems", "tua1-run0")
+    assert "expected 2 to 30" in no("--folds", 31)
+    assert "--data: found language 'fr'" in no("--data", f"fr={data}")
+    assert "--test: found language 'zh'" in no("--test", f"zh={data}")
+    assert "expected NAME=VALUE" in no("--embeddings", "vectors.txt")
+    assert "expected a file or folder" in no("--embeddings", "en=vectors.txt")
+    assert "setting 'unit'" in no("--set", "unit=1")
+    assert "no.json" in no("--data", "en=no.json")
+    bare = data.parent / "bare.json"
+    de.save(de.sample("en").without_votes(), bare)
+    assert "no votes" in no("--data", f"en={bare}")
+    assert not (data.parent / "out").exists()
