@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import gzip
-from collections import Counter
+import hashlib
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import dialeval as de
-from dialeval.predictors.systems.embeddings import learned_vectors, read_vectors, with_missing
+from dialeval.predictors.systems.embeddings import learned_vectors, read_vectors, side_by_side
 
 WORDS = ["phone", "手机", "of", "naïve", "the"]
 VECTORS = np.array(
@@ -81,14 +81,29 @@ def test_missing_file_and_wrong_model(refused, tmp_path: Path) -> None:
     assert "takes no --embeddings" in refused("train", "--model", "fast", *ask)
 
 
-def test_frequent_words_that_a_file_lacks(write) -> None:
+def test_vectors_side_by_side(write) -> None:
     given = read_vectors(write("glove.txt", text(header=False)), WORDS)
-    counts = Counter({"phone": 9, "?": 5, "rare": 4})
-    found = with_missing(given, counts, seed=1)
+    learned = learned_vectors([["phone", "?", "phone", "?"]] * 5, 2, seed=0)
+    found = side_by_side(given, learned)
     assert found.words == (*given.words, "?")
-    assert np.array_equal(found.matrix[:5], VECTORS)
-    assert np.array_equal(found.matrix, with_missing(given, counts, seed=1).matrix)
-    assert not np.array_equal(found.matrix, with_missing(given, counts, seed=2).matrix)
+    assert np.array_equal(found.matrix[:5, :3], VECTORS)
+    assert np.array_equal(found.matrix[5], [0, 0, 0, *learned.matrix[learned.words.index("?")]])
+    assert np.array_equal(found.matrix[0, 3:], learned.matrix[learned.words.index("phone")])
+    assert not found.matrix[1:5, 3:].any()
+
+
+def test_the_card_names_the_file(write, cli, tmp_path: Path) -> None:
+    data, out = tmp_path / "en.json", tmp_path / "model"
+    de.save(de.sample("en"), data)
+    path = write("glove.txt", text(header=False))
+    sets = [x for name in ("epochs", "units", "layers") for x in ("--set", f"{name}=1")]
+    ask = ("train", "--model", "bl-lstm", "--data", data, "--out", out, *sets)
+    assert cli(*ask, "--embeddings", path).status == 0
+    card = cli("models", out).out
+    assert f"glove.txt, sha256 {hashlib.sha256(path.read_bytes()).hexdigest()}" in card
+    assert "beside them word vectors: skip-gram" in card
+    assert cli(*ask, "--embeddings", path, "--set", "also_learned=false").status == 0
+    assert "skip-gram" not in cli("models", out).out
 
 
 def test_learned_vectors_know_what_words_share() -> None:

@@ -16,6 +16,7 @@ from systems import EVERY, OF_WORDS, TINY, encoder_folder, tiny, tiny_transforme
 import dialeval as de
 from dialeval.core.collection import Collection
 from dialeval.core.errors import UsageError
+from dialeval.core.run import align
 from dialeval.predictors import get
 from dialeval.predictors.card import Card
 from dialeval.predictors.network import heads_of
@@ -38,11 +39,13 @@ def trained(name: str) -> System:
 
 
 def same(first: de.Run, second: de.Run) -> None:
-    """Two runs have the same distributions for the same dialogues."""
-    gold = de.sample("en").select([de.sample("en").index[id] for id in first.ids])
-    for id, values in de.core.run.align(first, gold, "error").items():
-        others = de.core.run.align(second, gold, "skip")[id]
-        assert np.allclose(values, others, atol=1e-5, equal_nan=True)
+    """Two runs have the same distributions for the dialogues of the first."""
+    gold = de.sample("en")
+    found, others = align(first, gold, "skip"), align(second, gold, "skip")
+    for id, values in found.items():
+        given = ~np.isnan(values[:, 0])
+        assert given.any()
+        assert np.allclose(values[given], others[id][given], atol=1e-5)
 
 
 @every
@@ -115,7 +118,7 @@ def test_what_stands_in_padding_does_not_matter(name: str) -> None:
 def test_encoders_from_a_folder(name: str, tmp_path: Path) -> None:
     """A saved model holds its transformer: the folder may go."""
     gold = de.sample("en").select(range(18))
-    folder = tiny_transformer(tmp_path / "mine", "xlnet" if "rslde" in name else "bert")
+    folder = tiny_transformer(tmp_path / "mine", "xlnet" if name == "rslde-run0" else "bert")
     model = system(name).new(**{**TINY, "encoder": folder}).fit(gold)
     assert any(note.startswith("encoder: mine (") for note in model.notes())
     run = model.predict(gold)
@@ -231,7 +234,7 @@ def test_losses() -> None:
 
 def test_learning_helps() -> None:
     gold = de.sample("en")
-    settings = {"units": 24, "layers": 1, "epochs": 60, "batch": 4, "rate": 5e-3}
+    settings = {"units": 24, "layers": 1, "epochs": 60, "batch": 8, "rate": 1e-2}
     learned = system("bl-lstm").new(**settings, dimensions=20).fit(gold, gold).predict(gold)
     means = de.evaluate(learned, gold).mean
     uniform = de.evaluate(de.predict(gold, model="uniform"), gold).mean

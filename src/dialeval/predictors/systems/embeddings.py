@@ -23,7 +23,6 @@ Matrix = NDArray[np.float32]
 
 COMMON = 20_000
 """The first words of a file, its most frequent, are kept for texts that are still to come."""
-FREQUENT = 5
 CHUNK = 1 << 20
 
 
@@ -55,21 +54,17 @@ def read_vectors(path: Path, wanted: Iterable[str], common: int = COMMON) -> Wor
     return WordVectors(tuple(found), matrix, f"{source}, {len(found):,} words kept")
 
 
-def with_missing(vectors: WordVectors, counts: Counter[str], seed: int) -> WordVectors:
-    """Frequent words of the training text that a file lacks get a random vector of usual size.
-
-    Some files lack numbers, punctuation or the commonest words; a sum of vectors still tells by
-    these that such a word was there.
-    """
-    known = {*vectors.words}
-    missing = sorted(w for w, count in counts.items() if count >= FREQUENT and w not in known)
-    shape = (len(missing), vectors.matrix.shape[1])
-    drawn = np.random.default_rng(seed).normal(0, vectors.matrix.std(), shape)
-    return WordVectors(
-        (*vectors.words, *missing),
-        np.concatenate([vectors.matrix, drawn.astype(np.float32)]),
-        f"{vectors.source}, {len(missing):,} more at random",
-    )
+def side_by_side(first: WordVectors, second: WordVectors) -> WordVectors:
+    """Words that either knows, each with both of its vectors; zeros where one lacks it."""
+    words = tuple(dict.fromkeys([*first.words, *second.words]))
+    row = {word: place for place, word in enumerate(words)}
+    parts = []
+    for own in (first, second):
+        table = np.zeros((len(words), own.matrix.shape[1]), np.float32)
+        table[[row[word] for word in own.words]] = own.matrix
+        parts.append(table)
+    source = f"{first.source}; beside them {second.source}"
+    return WordVectors(words, np.concatenate(parts, axis=1), source)
 
 
 def learned_vectors(texts: Sequence[Sequence[str]], dimensions: int, seed: int) -> WordVectors:

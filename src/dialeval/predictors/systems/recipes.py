@@ -29,6 +29,8 @@ class Net(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     """At most so many of a turn."""
     dimensions: int = 100
     """Of word vectors that are learned from the training text."""
+    also_learned: bool = True
+    """Beside the vectors of a file stand such vectors: no file knows all words of a helpdesk."""
     pooling: tuple[Literal["first", "mean", "max"], ...] = ("mean",)
     """An encoder's vector of a text: means over tokens of its first or last layer, or maxima."""
     filters: tuple[int, ...] = ()

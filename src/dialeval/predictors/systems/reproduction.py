@@ -158,14 +158,26 @@ def finished(jobs: Sequence[Job]) -> Iterator[tuple[str, str, Run, list[Record]]
         yield language, name, joined(runs, collection), records
 
 
-@lru_cache(4)
 def collection_of(path: Path, rubric: str) -> Collection:
-    """A collection, read once in a process."""
+    """A collection, read once in a process as long as its file stays the same."""
+    return _loaded(path, rubric, _written(path))
+
+
+def _written(path: Path) -> int:
+    return path.stat().st_mtime_ns if path.exists() else 0
+
+
+@lru_cache(4)
+def _loaded(path: Path, rubric: str, _written: int) -> Collection:
     return load(path, rubric)
 
 
-@lru_cache
 def _sha256(path: Path) -> str:
+    return _digest(path, _written(path))
+
+
+@lru_cache
+def _digest(path: Path, _written: int) -> str:
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
@@ -24,7 +23,7 @@ from dialeval.predictors.systems.embeddings import (
     WordVectors,
     learned_vectors,
     read_vectors,
-    with_missing,
+    side_by_side,
 )
 from dialeval.predictors.systems.frozen import BundledVectors, Remembered
 from dialeval.predictors.systems.inputs import sentences_of, turn_tokens
@@ -184,10 +183,13 @@ class System(Predictor):
         return Materials(words, encoder, pretrained)
 
     def _words(self, texts: list[tuple[str, ...]]) -> WordVectors:
-        if self.embeddings is not None:
-            counts = Counter(token for text in texts for token in text)
-            return with_missing(read_vectors(self.embeddings, counts), counts, self.seed)
-        return learned_vectors(texts, self.recipe.nets[0].dimensions, self.seed)
+        net = self.recipe.nets[0]
+        if self.embeddings is None:
+            return learned_vectors(texts, net.dimensions, self.seed)
+        given = read_vectors(self.embeddings, {token for text in texts for token in text})
+        if not net.also_learned:
+            return given
+        return side_by_side(given, learned_vectors(texts, net.dimensions, self.seed))
 
     def _encoder(self, language: str) -> Remembered:
         """What turns texts into frozen vectors."""
