@@ -106,7 +106,7 @@ def command(
     asked |= {"settings": settings, "encoder": encoder, "trials": trials}
     provenance = Provenance.now(seed, asked, inputs)
     results = Results(comparisons, tested, provenance, reference=True)
-    page = write_results(results, out)
+    page = write_results(results, out, ("svg",))
     table = reproduction_table(campaign, rebuilt)
     table.write(out / "tables", provenance)
     if json:
