@@ -67,6 +67,15 @@ class Remembered:
             self._known.update(zip(new, self.encoder.encode([*new.values()]), strict=True))
         return np.stack([self._known[key] for key in keys])
 
+    def forget(self) -> None:
+        """Drop what only memory holds.
+
+        Vectors differ in their last bits with the texts that were encoded beside them: a model
+        that has just learned then predicts exactly as it will when it is loaded.
+        """
+        if self.folder is None:
+            self._known.clear()
+
     def prepare(self, texts: Sequence[str]) -> None:
         """Work out all of these and keep them in the folder."""
         keys = {_key(text): text for text in texts}

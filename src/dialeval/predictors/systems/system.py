@@ -146,6 +146,8 @@ class System(Predictor):
         outcomes = self.assembly.fit(
             collection, dev, seed=self.seed, budget=60 * self.budget, progress=progress
         )
+        if materials.encoder is not None:
+            materials.encoder.forget()
         if any(outcome.stopped for outcome in outcomes):
             self.sources.append(f"training stopped by the budget of {self.budget:g} minutes")
         return self
@@ -277,6 +279,8 @@ class System(Predictor):
         speaker = made.rubric.speakers[0]
         sample = Collection([Dialogue("", (Turn(speaker, ("",)),))], made.rubric)
         made.assembly.restore(_below("network/", arrays), sample)
+        if encoder is not None:
+            encoder.forget()
         return made
 
     rubric: Rubric
