@@ -332,6 +332,37 @@ def test_review_sample(cli, write, tmp_path: Path) -> None:
     assert table(report / "review.csv") != rows
 
 
+def test_dialogues_as_mined(cli, write, tmp_path: Path) -> None:
+    """A name of two words is one name; an id is no card number, though it looks like one."""
+    record = {
+        "id": "4111111111111111",
+        "turns": [
+            {
+                "sender": "customer",
+                "utterances": ["@Acme Helpdesk hello", "＠ACME helpdesk? @acme"],
+            },
+            {"sender": "helpdesk", "utterances": ["Hi @Ann.Lee and @Acme Helpdesks"]},
+        ],
+        "thread": "4111111111111111",
+        "author": "Ann.Lee",
+        "account": "Acme Helpdesk",
+    }
+    path, out = write("mined.jsonl", lines([record])), tmp_path / "out.jsonl"
+    result = cli("mask", path, "--out", out, "--json")
+    assert result.json["masks"].get("CARD", 0) == 0
+    masked = de.load(out).dialogues[0]
+    first, second = masked.turns[0].utterances
+    name = first.removesuffix(" hello")
+    assert second.startswith(f"{name}? [NAME-")
+    assert not second.endswith(name)
+    assert "Helpdesk" not in first + second
+    assert masked.turns[1].text.startswith(f"Hi {masked.fields['author']} and [NAME-")
+    assert masked.fields["thread"] == masked.id == "4111111111111111"
+    assert cli("mask", path, "--out", out, "--new-ids").status == 0
+    changed = de.load(out).dialogues[0]
+    assert changed.fields["thread"] == changed.id != masked.id
+
+
 def test_other_formats(cli, write, tmp_path: Path) -> None:
     chat = "31/12/2023, 21:41 - Ann: my number is 415-555-0134\n31/12/2023, 21:42 - Bo: ok\n"
     path, out = write("chat.txt", chat.encode()), tmp_path / "out.parquet"
