@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from dialeval.report.score_parts import ScoreTask
     from dialeval.report.scores import Overview
 
-PARTITION = 1 << 19
+PARTITION = 1 << 17
 """Bytes of dialogues that are scored at once by one worker."""
 RECORDS = 200
 """The same for Parquet and JSON arrays, in dialogues."""
