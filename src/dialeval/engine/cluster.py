@@ -65,6 +65,9 @@ class Dask(Engine):
             if not running:
                 break
             future = next(completed)
+            if future.status == "pending":  # its worker died with the result: it is done again
+                completed.add(future)
+                continue
             place = running.pop(future)
             if future.status == "finished":
                 yield place, future.result()
