@@ -31,7 +31,7 @@ from score import enlarged  # noqa: E402
 import dialeval as de  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
-SIZES = {"fast": 12_000, "accurate": 400}
+SIZES = {"fast": 12_000, "accurate": 800}
 
 
 @contextmanager

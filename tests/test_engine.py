@@ -272,6 +272,23 @@ def lines_of_keys(tmp_path: Path) -> Path:
     return file
 
 
+def test_parts_are_published_again_after_a_stop(tmp_path: Path) -> None:
+    work, out = tmp_path / "work", tmp_path / "out"
+    work.mkdir()
+    output = Output.at(out)
+    rows = [output.write_part(work, number, [b"1"] * number) for number in range(3)]
+    out.mkdir()
+    (out / "mine.txt").write_text("came meanwhile")
+    with pytest.raises(UsageError, match="other files"):
+        output.publish(work, rows)
+    (out / "mine.txt").unlink()
+    for _ in range(2):
+        output.publish(work, rows)
+        found = json.loads((out / "_manifest.json").read_text())
+        assert found["parts"] == {f"part-0000{n}.jsonl.gz": n for n in range(3)}
+        assert gzip.decompress((out / "part-00002.jsonl.gz").read_bytes()) == b"1\n1\n"
+
+
 @pytest.mark.parametrize(
     ("name", "parts"),
     [

@@ -332,6 +332,37 @@ def test_review_sample(cli, write, tmp_path: Path) -> None:
     assert table(report / "review.csv") != rows
 
 
+def test_dialogues_as_mined(cli, write, tmp_path: Path) -> None:
+    """A name of two words is one name; an id is no card number, though it looks like one."""
+    record = {
+        "id": "4111111111111111",
+        "turns": [
+            {
+                "sender": "customer",
+                "utterances": ["@Acme Helpdesk hello", "＠ACME helpdesk? @acme"],
+            },
+            {"sender": "helpdesk", "utterances": ["Hi @Ann.Lee and @Acme Helpdesks"]},
+        ],
+        "thread": "4111111111111111",
+        "author": "Ann.Lee",
+        "account": "Acme Helpdesk",
+    }
+    path, out = write("mined.jsonl", lines([record])), tmp_path / "out.jsonl"
+    result = cli("mask", path, "--out", out, "--json")
+    assert result.json["masks"].get("CARD", 0) == 0
+    masked = de.load(out).dialogues[0]
+    first, second = masked.turns[0].utterances
+    name = first.removesuffix(" hello")
+    assert second.startswith(f"{name}? [NAME-")
+    assert not second.endswith(name)
+    assert "Helpdesk" not in first + second
+    assert masked.turns[1].text.startswith(f"Hi {masked.fields['author']} and [NAME-")
+    assert masked.fields["thread"] == masked.id == "4111111111111111"
+    assert cli("mask", path, "--out", out, "--new-ids").status == 0
+    changed = de.load(out).dialogues[0]
+    assert changed.fields["thread"] == changed.id != masked.id
+
+
 def test_other_formats(cli, write, tmp_path: Path) -> None:
     chat = "31/12/2023, 21:41 - Ann: my number is 415-555-0134\n31/12/2023, 21:42 - Bo: ok\n"
     path, out = write("chat.txt", chat.encode()), tmp_path / "out.parquet"
@@ -350,21 +381,39 @@ def parts(folder: Path, count: int) -> Path:
     return folder
 
 
-def test_the_same_on_any_number_of_workers(cli, tmp_path: Path) -> None:
+def test_the_same_wherever_it_runs(cli, dask: str, tmp_path: Path) -> None:
     source = parts(tmp_path / "in", 4)
-    found = {}
-    for jobs in (1, 2):
-        out, report = tmp_path / f"out{jobs}", tmp_path / f"report{jobs}"
+    found = []
+    ways = ((), ("--jobs", 2), ("--engine", "dask", "--scheduler", dask))
+    for number, way in enumerate(ways):
+        out, report = tmp_path / f"out{number}", tmp_path / f"report{number}"
         args = ("mask", source, "--out", out, "--report", report, "--secret", "s")
-        result = cli(*args, "--jobs", jobs, "--json")
+        result = cli(*args, *way, "--json")
         assert result.status == 0, result.err
         files = {p.name: p.read_bytes() for p in [*out.iterdir(), *report.iterdir()]}
-        found[jobs] = (result.out, files)
-    assert found[1] == found[2]
-    assert json.loads((tmp_path / "out1/_manifest.json").read_text())["rows"] == 80
+        found.append((result.out, files))
+    assert found[0] == found[1] == found[2]
+    assert json.loads((tmp_path / "out0/_manifest.json").read_text())["rows"] == 80
     whole = tmp_path / "whole.jsonl"
     assert cli("mask", source, "--out", whole, "--secret", "s").status == 0
     assert len(de.load(whole)) == 80
+
+
+def test_parts_of_parquet(cli, tmp_path: Path) -> None:
+    source = parts(tmp_path / "in", 3)
+    last = source / "2.jsonl"  # a field that only the last part has is a column of all
+    records = [json.loads(line) | {"topic": "parcels"} for line in last.read_text().splitlines()]
+    last.write_bytes(lines(records))
+    out, one = tmp_path / "out", tmp_path / "one.jsonl"
+    for target, more in ((out, ("--parts", "parquet")), (one, ())):
+        assert cli("mask", source, "--out", target, "--secret", "s", *more).status == 0
+    assert sorted(p.name for p in out.iterdir() if p.suffix == ".parquet") == [
+        f"part-0000{number}.parquet" for number in range(3)
+    ]
+    masked = [d for n in range(3) for d in de.load(out / f"part-0000{n}.parquet").dialogues]
+    expected = de.load(one).dialogues
+    assert [(d.id, d.turns) for d in masked] == [(d.id, d.turns) for d in expected]
+    assert [d.fields["topic"] for d in masked] == [None] * 40 + ["parcels"] * 20
 
 
 def test_goes_on_where_it_stopped(cli, tmp_path: Path, monkeypatch) -> None:

@@ -186,7 +186,7 @@ def test_chinese_and_masked_texts() -> None:
     assert similar_pairs(*signatures(texts), 0.8).tolist() == [[0, 1], [0, 2], [1, 2]]
 
 
-def test_the_same_on_any_number_of_workers(cli, tmp_path: Path) -> None:
+def test_the_same_wherever_it_runs(cli, dask: str, tmp_path: Path) -> None:
     folder = tmp_path / "in"
     folder.mkdir()
     records = collection(300)
@@ -195,16 +195,19 @@ def test_the_same_on_any_number_of_workers(cli, tmp_path: Path) -> None:
     whole = tmp_path / "whole.jsonl"
     whole.write_bytes(lines(records))
     found = []
-    for source, jobs in ((folder, 1), (folder, 2), (whole, 1)):
+    on_dask = ("--engine", "dask", "--scheduler", dask)
+    for source, way in ((folder, ()), (folder, ("--jobs", 2)), (folder, on_dask), (whole, ())):
         out, test = tmp_path / "out.jsonl", tmp_path / "test.jsonl"
         args = ("sample", source, "--by", "turns", "--test-each", 5, "--apart", "author")
-        result = cli(*args, "--out", out, "--test", test, "--jobs", jobs, "--json")
+        result = cli(*args, "--out", out, "--test", test, *way, "--json")
         assert result.status == 0, result.err
         found.append((result.json, out.read_bytes(), test.read_bytes()))
-    assert found[0] == found[1] == found[2]
+    assert all(one == found[0] for one in found)
     parts = tmp_path / "parts"
     assert cli("sample", folder, "--size", 50, "--out", parts).status == 0
     assert json.loads((parts / "_manifest.json").read_text())["rows"] == 50
+    assert cli("sample", folder, "--size", 50, "--out", parts, "--parts", "parquet").status == 0
+    assert sum(len(de.load(part)) for part in parts.glob("*.parquet")) == 50
 
 
 def test_votes_and_tables(cli, write, tmp_path: Path) -> None:

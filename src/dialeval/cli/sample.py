@@ -13,6 +13,7 @@ from dialeval.cli.options import (
     EngineOption,
     JobsOption,
     JsonOption,
+    PartsOption,
     SchedulerOption,
     SeedOption,
 )
@@ -80,6 +81,7 @@ def command(
             "--similarity", min=0, max=1, help="Texts so similar are on one side; 0: not compared."
         ),
     ] = 0.8,
+    parts: PartsOption = None,
     jobs: JobsOption = 1,
     engine: EngineOption = "local",
     scheduler: SchedulerOption = None,
@@ -126,7 +128,7 @@ def command(
         seed=seed,
     )
     with open_engine(jobs, engine, scheduler) as workers, progress_bar() as progress:
-        drawn = draw(file, outputs, plan, workers, progress=progress)
+        drawn = draw(file, outputs, plan, workers, parts=parts, progress=progress)
     if json:
         print_json(_as_json(by or "all", drawn, test is not None))
     else:

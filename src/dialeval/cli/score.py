@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from dialeval.report.score_parts import ScoreTask
     from dialeval.report.scores import Overview
 
-PARTITION = 1 << 19
+PARTITION = 1 << 17
 """Bytes of dialogues that are scored at once by one worker."""
 RECORDS = 200
 """The same for Parquet and JSON arrays, in dialogues."""
@@ -89,7 +89,7 @@ def command(
     model = default_kind() if model == DEFAULT else model
     reading = reading_of(format, speaker, column, gap)
     with (
-        _partitions(files, judged_by, reading) as given,
+        _partitions(files, judged_by, reading, out) as given,
         open_engine(jobs, engine, scheduler) as workers,
     ):
         tasks = [
@@ -115,9 +115,12 @@ def command(
 
 @contextmanager
 def _partitions(
-    files: Sequence[Path], rubric: Rubric, reading: Reading
+    files: Sequence[Path], rubric: Rubric, reading: Reading, out: Path | None
 ) -> Iterator[list[Partition]]:
-    """The partitions of all files; standard input and exports are kept in files meanwhile."""
+    """The partitions of all files; standard input and exports are kept in files meanwhile.
+
+    These lie beside the output, where the workers of a cluster see them, too.
+    """
     import shutil
     from tempfile import TemporaryDirectory
 
@@ -125,9 +128,9 @@ def _partitions(
 
     from dialeval.core.formats.reading import as_native
     from dialeval.core.records import STANDARD_INPUT
-    from dialeval.engine import partitions
+    from dialeval.engine import partitions, room_beside
 
-    with TemporaryDirectory() as folder:
+    with TemporaryDirectory() if out is None else room_beside(out) as folder:
         found: list[Partition] = []
         for number, file in enumerate(files):
             source, name = file, str(file)

@@ -5,12 +5,13 @@ in their order, and a partition's output takes its place only when it is whole.
 """
 
 from dialeval.engine.inputs import Partition, partitions
-from dialeval.engine.outputs import Output
+from dialeval.engine.outputs import Conversion, Output, convert_part
 from dialeval.engine.shuffle import bucket_frames, buckets_for, spilling
-from dialeval.engine.work import Work, opened_work
+from dialeval.engine.work import Work, opened_work, room_beside
 from dialeval.engine.workers import Engine, WorkerLostError, open_engine, without_cycles
 
 __all__ = [
+    "Conversion",
     "Engine",
     "Output",
     "Partition",
@@ -18,9 +19,11 @@ __all__ = [
     "WorkerLostError",
     "bucket_frames",
     "buckets_for",
+    "convert_part",
     "open_engine",
     "opened_work",
     "partitions",
+    "room_beside",
     "spilling",
     "without_cycles",
 ]

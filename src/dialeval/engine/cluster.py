@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from dialeval import __version__
 from dialeval.core.errors import MissingExtraError, UsageError
-from dialeval.engine.workers import Engine, Queue, WorkerLostError
+from dialeval.engine.workers import Engine, OneCore, Queue, WorkerLostError
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -59,12 +59,15 @@ class Dask(Engine):
                 place = queue.next()
                 if place is None:
                     break
-                future = self._client.submit(function, tasks[place], pure=False)
+                future = self._client.submit(OneCore(function), tasks[place], pure=False)
                 running[future] = place
                 completed.add(future)
             if not running:
                 break
             future = next(completed)
+            if future.status == "pending":  # its worker died with the result: it is done again
+                completed.add(future)
+                continue
             place = running.pop(future)
             if future.status == "finished":
                 yield place, future.result()

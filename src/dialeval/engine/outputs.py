@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 import shutil
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -58,6 +58,10 @@ class Output(msgspec.Struct, frozen=True):
         zipped = path.name.endswith(".jsonl.gz")
         return cls(path, "jsonl.gz" if zipped else "jsonl", False, columns or {})
 
+    def as_lines(self) -> Output:
+        """The same with parts of lines, for rows whose columns are not known yet."""
+        return msgspec.structs.replace(self, parts="jsonl") if self.parts == "parquet" else self
+
     def part(self, folder: Path, number: int) -> Path:
         """The file of a part in the folder where work is kept."""
         return folder / f"part-{number:05}.{self.parts}"
@@ -77,7 +81,7 @@ class Output(msgspec.Struct, frozen=True):
         """Make the output of all parts, in their order; `rows` are what `write_part` gave."""
         parts = [self.part(folder, number) for number in range(len(rows))]
         if self.folder:
-            self._publish_folder(parts, rows)
+            self._publish_folder(folder / "published", parts, rows)
         elif format_for_writing(self.path) == "parquet":
             write_parquet(self.path, _lines(parts), self.columns)
         elif format_for_writing(self.path) == "json":
@@ -91,23 +95,50 @@ class Output(msgspec.Struct, frozen=True):
                     with part.open("rb") as source:
                         shutil.copyfileobj(source, stream, 1 << 20)
 
-    def _publish_folder(self, parts: Sequence[Path], rows: Sequence[int]) -> None:
-        """The parts go into a new folder, which then takes the place of the old one."""
+    def _publish_folder(self, new: Path, parts: Sequence[Path], rows: Sequence[int]) -> None:
+        """The parts go into a new folder, which then takes the place of the old one.
+
+        They stay where they were, too: whoever is stopped here can publish them again.
+        """
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            new = Path(tempfile.mkdtemp(dir=self.path.parent, prefix=f".{self.path.name}."))
-            new.chmod(0o755)
+            shutil.rmtree(new, ignore_errors=True)
+            new.mkdir()
             for part in parts:
-                shutil.move(part, new / part.name)
+                _link(part, new / part.name)
             counts = {part.name: count for part, count in zip(parts, rows, strict=True)}
             manifest = msgspec.json.encode(Manifest(counts, sum(rows)))
             (new / MANIFEST).write_bytes(msgspec.json.format(manifest, indent=2) + b"\n")
+            self.path.parent.mkdir(parents=True, exist_ok=True)
             _check_folder(self.path)
             if self.path.exists():
                 shutil.rmtree(self.path)
             new.replace(self.path)
         except OSError as error:
             raise UsageError(f"{self.path}: cannot be written ({error.strerror})") from None
+
+
+def _link(part: Path, name: Path) -> None:
+    """The same file under another name; a copy where a disk has no such names."""
+    try:
+        os.link(part, name)
+    except OSError:
+        shutil.copyfile(part, name)
+
+
+class Conversion(msgspec.Struct, frozen=True):
+    """A part of lines that becomes one of an output whose columns are known by now."""
+
+    folder: str
+    number: int
+    lines: Output
+    output: Output
+
+
+def convert_part(task: Conversion) -> int:
+    """Write the rows of a part once more, as the output has them; gives their number."""
+    folder = Path(task.folder)
+    rows = _lines([task.lines.part(folder, task.number)])
+    return task.output.write_part(folder, task.number, rows)
 
 
 def _check_folder(path: Path) -> None:

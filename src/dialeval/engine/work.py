@@ -11,6 +11,7 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import IO, Any, TypeVar
 
 import msgspec
@@ -125,6 +126,18 @@ def opened_work(
                     path.rmdir()
             raise
         shutil.rmtree(folder)
+
+
+@contextmanager
+def room_beside(out: Path) -> Iterator[Path]:
+    """A hidden folder for the while, beside an output: where workers of a cluster see it, too."""
+    parent = next(path for path in out.resolve().parents if path.exists())
+    try:
+        room = TemporaryDirectory(dir=parent, prefix=f".{out.name}.")
+    except OSError as error:
+        raise UsageError(f"{out}: cannot be written ({error.strerror})") from None
+    with room as folder:
+        yield Path(folder)
 
 
 JOURNAL = "journal.jsonl"

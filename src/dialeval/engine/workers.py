@@ -13,7 +13,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from functools import wraps
 from multiprocessing import get_context
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from dialeval.core.errors import DialevalError, UsageError, unknown_name
 
@@ -66,7 +66,7 @@ class InProcess(Engine):
 
     def map(self, function: Callable[[T], R], tasks: Sequence[T]) -> Iterator[tuple[int, R]]:
         for place, task in enumerate(tasks):
-            yield place, function(task)
+            yield place, OneCore(function)(task)
 
 
 class Queue:
@@ -139,12 +139,28 @@ class Processes(Engine):
                 self.jobs, get_context("spawn"), initializer=_leave_interrupts
             )
         with _one_thread_each():  # processes start with the tasks that they are for
-            return self._pool.submit(function, task)
+            return self._pool.submit(OneCore(function), task)
 
     def close(self) -> None:
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
             self._pool = None
+
+
+class OneCore(Generic[T, R]):
+    """A function for one core: numeric libraries make no threads, wherever it runs.
+
+    Threads share sums out in another order, which shows in the last digits.
+    """
+
+    def __init__(self, function: Callable[[T], R]) -> None:
+        self.function = function
+
+    def __call__(self, task: T) -> R:
+        from threadpoolctl import threadpool_limits
+
+        with threadpool_limits(1):
+            return self.function(task)
 
 
 def without_cycles(function: Callable[[T], R]) -> Callable[[T], R]:

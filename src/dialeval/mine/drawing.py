@@ -134,23 +134,29 @@ def draw(
     plan: Plan,
     engine: Engine,
     *,
+    parts: str | None = None,
     progress: Progress | None = None,
 ) -> Drawn:
-    """Draw from a file or a folder of files; `outputs` are the paths of out, test and rest."""
-    for target in outputs.values():
-        if not is_separated(target):
-            Output.at(target)
-    parts = _inputs(path)
+    """Draw from a file or a folder of files; `outputs` are the paths of out, test and rest.
+
+    `parts` is the format of the files of output folders.
+    """
+    kinds = {
+        name: Output.at(target.with_name("rows.jsonl") if is_separated(target) else target, parts)
+        for name, target in outputs.items()
+    }
+    given = _inputs(path)
     options = {
         "plan": msgspec.to_builtins(plan),
         "outputs": {name: str(target.resolve()) for name, target in outputs.items()},
+        "parts": parts,
     }
     main = outputs[OUT]
-    with opened_work(main, engine, options=options, inputs=parts, progress=progress) as work:
-        tasks = [Describing(part, str(work.folder), plan) for part in parts]
+    with opened_work(main, engine, options=options, inputs=given, progress=progress) as work:
+        tasks = [Describing(part, str(work.folder), plan) for part in given]
         described = work.each("describe", describe_part, tasks, Described)
         drawn, goes = _choice(described, plan, work.folder)
-        _write(work, parts, described, goes, outputs)
+        _write(work, given, described, goes, outputs, kinds)
     return drawn
 
 
@@ -302,13 +308,12 @@ def _write(
     described: Sequence[Described],
     goes: Sequence[str],
     outputs: Mapping[str, Path],
+    kinds: Mapping[str, Output],
 ) -> None:
     """Each partition writes its rows; then the files appear."""
     heads = [*dict.fromkeys(head for part in described for head in part.heads)]
-    kinds = {
-        name: Output.at(path.with_name("rows.jsonl") if is_separated(path) else path)
-        for name, path in outputs.items()
-    }
+    columns = dict.fromkeys(heads, "JSON")
+    kinds = {name: msgspec.structs.replace(kind, columns=columns) for name, kind in kinds.items()}
     ends = np.cumsum([0, *(len(part.strata) for part in described)])
     letters = "".join(where[0] for where in goes).encode()
     tasks = [
@@ -323,9 +328,7 @@ def _write(
             rows = read_lines_as_rows(kinds[name].part(folder, n) for n in range(len(parts)))
             write_rows(path, rows, heads)
         else:
-            columns = dict.fromkeys(heads, "JSON")
-            output = msgspec.structs.replace(kinds[name], columns=columns)
-            output.publish(folder, counts)
+            kinds[name].publish(folder, counts)
 
 
 def write_part(task: Writing) -> dict[str, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import compress
 from pathlib import Path
 
 import msgspec
@@ -75,21 +76,21 @@ def _threads(task: Gather, names: dict[str, str], step: Step) -> dict[str, Threa
     threads = {key: Thread(key, [], []) for keys, _ in marks for key in keys}
     reader, tickets = PostReader(task.settings), task.settings.tickets
     seen: set[str] = set()
+    lines: list[bytes] = []
     for keys, rows in bucket_frames([lines for lines, _ in spills], task.bucket, task.buckets):
         seen.update(keys)
-        lines = [row for key, row in zip(keys, rows, strict=True) if key in threads]
+        lines += compress(rows, map(threads.__contains__, keys))
         step.given.posts += len(rows)
-        step.drop(NO_MENTION, posts=len(rows) - len(lines))
-        batch = reader.decoded(lines)
-        times = seconds_of(batch.times)
-        posts = map(Post, batch.ids, batch.authors, batch.texts, times, batch.replies)
-        for key, post, named in zip(batch.threads, posts, batch.mentions, strict=True):
-            thread = threads[key]
-            thread.posts.append(post)
-            if tickets:
-                named = (post.author,)
-            if named:
-                thread.mentions.extend(filter(None, map(names.get, named)))
+    step.drop(NO_MENTION, posts=step.given.posts - len(lines))
+    batch = reader.decoded(lines)  # all at once: frames are small
+    times = seconds_of(batch.times)
+    posts = map(Post, batch.ids, batch.authors, batch.texts, times, batch.replies)
+    named = ((author,) for author in batch.authors) if tickets else batch.mentions
+    for key, post, mentioned in zip(batch.threads, posts, named, strict=True):
+        thread = threads[key]
+        thread.posts.append(post)
+        if mentioned:
+            thread.mentions.extend(filter(None, map(names.get, mentioned)))
     step.given.threads += len(seen)
     step.drop(NO_MENTION, threads=len(seen) - len(threads))
     return threads

@@ -38,6 +38,11 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _CODE = 8
 PLACEHOLDER = re.compile(rf"\[(?:{'|'.join(KINDS)})-[a-z]{{{_CODE}}}\]")
 
+SIDES = ("author", "account")
+"""Fields with the names of those who talk, as mining writes them."""
+THREAD = "thread"
+"""The field with the id of the thread that a dialogue was taken from."""
+
 Span = tuple[int, int, Kind, str]
 """Start, end, kind and rule."""
 
@@ -90,8 +95,11 @@ class Masker(msgspec.Struct, frozen=True):
             letters.append(_LETTERS[letter])
         return "".join(letters)
 
-    def find(self, text: str) -> list[Mask]:
-        """What is masked in a text and what is nearly, in the order of their places."""
+    def find(self, text: str, names: Sequence[str] = ()) -> list[Mask]:
+        """What is masked in a text and what is nearly, in the order of their places.
+
+        After an @ the `names` are whole, whatever is in them.
+        """
         plain = normalised(text)
         there = [needed for needed in (DIGITS, AT, SPOKEN, WECHAT) if needed.search(plain)]
         if not there:
@@ -100,6 +108,9 @@ class Masker(msgspec.Struct, frozen=True):
         found: list[Mask] = []
         # What is taken is blank for the rules that follow.
         left = PLACEHOLDER.sub(lambda match: _BLANK * len(match[0]), plain)
+        for name in names if AT in there else ():
+            for match in re.finditer(rf"@{re.escape(normalised(name))}(?!\w)", left, re.I):
+                left = self._take(left, (*match.span(), "NAME", "@name of the dialogue"), found)
         for rule in RULES:
             if rule.name == _BEFORE:
                 for span in self._by_region(left):
@@ -153,9 +164,12 @@ class Masker(msgspec.Struct, frozen=True):
         A text comes with its place.
         """
         found: list[tuple[str, str, list[Mask]]] = []
+        sides = {*self.names, *SIDES}
+        names = [value for name, value in dialogue.fields.items() if name in sides]
+        known = sorted((name for name in names if isinstance(name, str) and name), key=len)[::-1]
 
         def masked(place: str, text: str) -> str:
-            masks = self.find(text)
+            masks = self.find(text, known)
             if masks:
                 found.append((place, text, masks))
             return replaced(text, masks)
@@ -170,12 +184,18 @@ class Masker(msgspec.Struct, frozen=True):
             )
             for t, turn in enumerate(dialogue.turns)
         )
-        fields = {
-            name: self._named(value) if name in self.names else _mapped(value, f".{name}", masked)
-            for name, value in dialogue.fields.items()
-        }
-        id = self.code(f"id {dialogue.id}") if self.new_ids else dialogue.id
-        return Dialogue(id, turns, fields), found
+        fields = {}
+        for name, value in dialogue.fields.items():
+            if name in self.names:
+                fields[name] = self._named(value)
+            elif name == THREAD and isinstance(value, str):
+                fields[name] = self._id(value)
+            else:
+                fields[name] = _mapped(value, f".{name}", masked)
+        return Dialogue(self._id(dialogue.id), turns, fields), found
+
+    def _id(self, id: str) -> str:
+        return self.code(f"id {id}") if self.new_ids else id
 
     def _named(self, value: Any) -> Any:
         """Names as placeholders, wherever in a value they stand."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -18,7 +17,16 @@ from dialeval.core.files import writing
 from dialeval.core.formats.reading import Reading, as_native
 from dialeval.core.rows import csv_line
 from dialeval.core.rubric import Rubric
-from dialeval.engine import Engine, Output, Partition, opened_work, partitions
+from dialeval.engine import (
+    Conversion,
+    Engine,
+    Output,
+    Partition,
+    convert_part,
+    opened_work,
+    partitions,
+    room_beside,
+)
 from dialeval.mine.masking.masker import Masker
 from dialeval.mine.masking.review import Examiner, Summary, merged
 from dialeval.mine.masking.rules import KINDS
@@ -49,6 +57,7 @@ def mask_files(
     engine: Engine,
     *,
     reading: Reading,
+    parts: str | None = None,
     by_dialogue: Path | None = None,
     examples: int = 5,
     seed: int = 0,
@@ -56,16 +65,17 @@ def mask_files(
 ) -> Summary:
     """Mask a file, or a folder of files, into another; gives what was done.
 
-    `by_dialogue` is a CSV file with the masks of each dialogue that has any, by kind.
+    `parts` is the format of the files of an output folder. `by_dialogue` is a CSV file with the
+    masks of each dialogue that has any, by kind.
     """
-    output = Output.at(out)
+    output = Output.at(out, parts)
     if out.resolve() == path.resolve():
         raise UsageError(f"{out}: expected another file than the one that is masked")
-    with TemporaryDirectory() as copies:
-        native = as_native(path, rubric, reading, Path(copies) / "dialogues.jsonl")
-        parts = partitions([native])
+    with room_beside(out) as copies:
+        native = as_native(path, rubric, reading, copies / "dialogues.jsonl")
+        given = partitions([native])
         if native is not path:
-            parts = [msgspec.structs.replace(part, source=str(path)) for part in parts]
+            given = [msgspec.structs.replace(part, source=str(path)) for part in given]
         options = {
             "mask": msgspec.to_builtins(msgspec.structs.replace(masker, secret=b"")),
             # A code tells secrets apart and tells nothing of them.
@@ -73,21 +83,26 @@ def mask_files(
             "rubric": msgspec.to_builtins(rubric),
             "reading": msgspec.to_builtins(reading),
             "out": str(out.resolve()),
+            "parts": parts,
             "examples": examples,
             "seed": seed,
         }
-        with opened_work(out, engine, options=options, inputs=parts, progress=progress) as work:
-            folder = str(work.folder)
-            tasks = [Task(part, folder, output, masker, rubric, examples, seed) for part in parts]
+        with opened_work(out, engine, options=options, inputs=given, progress=progress) as work:
+            folder, lines = str(work.folder), output.as_lines()
+            tasks = [Task(part, folder, lines, masker, rubric, examples, seed) for part in given]
             done = work.each("mask", mask_part, tasks, Summary)
             summary = merged(done, examples)
             if not summary.dialogues:
                 raise DataError(str(path), "", "no dialogues", "at least one")
             columns = collection_columns(rubric, summary.fields, summary.votes, summary.again)
             output = msgspec.structs.replace(output, columns=columns)
+            if output.parts == "parquet":
+                numbers = range(len(given))
+                conversions = [Conversion(folder, n, lines, output) for n in numbers]
+                work.each("parquet", convert_part, conversions, int)
             output.publish(work.folder, [one.dialogues for one in done])
             if by_dialogue is not None:
-                tables = [work.folder / _table(part) for part in parts]
+                tables = [work.folder / _table(part) for part in given]
                 with writing(by_dialogue) as stream:
                     stream.write(b",".join([b"id", *(kind.encode() for kind in KINDS)]) + b"\n")
                     for table in tables:
