@@ -7,8 +7,9 @@ import runpy
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
-from systems import encoder_folder
+from systems import encoder_folder, tiny_transformer
 
 import dialeval as de
 from dialeval.predictors.systems.recipes import RECIPES
@@ -97,6 +98,33 @@ def test_a_test_set(cli, data: Path) -> None:
     judged = cli(*ask(data, "--systems", "bl-lstm", "--test", f"en={test}", "--json"))
     assert judged.json["trained"] == 1
     assert judged.json["systems"]
+
+
+def test_a_mean_of_two_is_not_trained(cli, data: Path) -> None:
+    out, names = data.parent / "out", ("TUA1-run0", "TUA1-run1", "TUA1-run2")
+    asked = ("--campaign", "ntcir16-dialeval2", "--systems", ",".join(names).lower())
+    folders = f"{encoder_folder()},{tiny_transformer(data.parent / 'other', 'xlnet')}"
+    more = ("--encoder", f"en={folders}", "--set", "tuned_epochs=1", "--json")
+    found = cli(*ask(data, *asked, *more))
+    assert found.status == 0, found.err
+    assert found.json["trained"] == 4
+    one, other, mean = (
+        de.load_run(out / "runs" / "en" / f"{name}.json").predictions["A"].values for name in names
+    )
+    assert np.allclose(mean, (one + other) / 2, atol=1e-6)
+    assert not np.allclose(mean, one, atol=1e-6)
+    seconds = {row["run"]: row["seconds"] for row in found.json["systems"]}
+    assert seconds["TUA1-run2"] == pytest.approx(
+        seconds["TUA1-run0"] + seconds["TUA1-run1"], abs=0.2
+    )
+
+
+def test_of_two_folders_each_has_its_own(data: Path) -> None:
+    from dialeval.predictors.systems.reproduction import Setting
+
+    given = Setting("en", data, None, "helpdesk", 2, 0, data.parent, encoder="a,b")
+    names = ("tua1-run0", "tua1-run1", "rslde-run1", "slstc-run2")
+    assert [given.encoder_of(name) for name in names] == ["a", "b", "b", "a"]
 
 
 def test_what_jobs_depend_on(data: Path) -> None:

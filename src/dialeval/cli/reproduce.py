@@ -87,7 +87,7 @@ def command(
     todo = jobs_of(given, names)
     with open_engine(jobs, engine, scheduler) as workers:
         trained = run_jobs(todo, workers, _show)
-    done = [*finished(todo)]
+    done = [*finished(todo, names)]
     tested = Settings("tukey", trials, 0.05, seed, jobs)
     comparisons, rebuilt = [], []
     for setting in given:

@@ -22,7 +22,7 @@ from dialeval.core.decode_collection import load
 from dialeval.core.decode_run import load_run
 from dialeval.core.encode import save_run
 from dialeval.core.files import writing
-from dialeval.core.run import Run
+from dialeval.core.run import Prediction, Run
 from dialeval.engine.workers import Engine
 from dialeval.predictors.crossval import fold_of, joined
 from dialeval.predictors.systems.recipes import RECIPES, changed, recipe_of
@@ -56,20 +56,28 @@ class Setting:
             language=self.language,
             seed=self.seed,
             embeddings=self.embeddings,
-            encoder=self.encoder,
+            encoder=self.encoder_of(name),
             cache=self.cache,
             budget=self.budget,
             **self.changes,
         )
 
+    def encoder_of(self, name: str) -> str | None:
+        """The folder for a system: of several, the one of its place in a mean, else the first."""
+        if not self.encoder:
+            return None
+        given = self.encoder.split(",")
+        means = (recipe.members for recipe in RECIPES.values() if name in recipe.members)
+        place = next((members.index(name) for members in means), 0)
+        return given[min(place, len(given) - 1)]
+
     def folder(self, name: str) -> Path:
         """Where a system's jobs leave what they made: it changes with all that they depend on."""
         files = [path for path in (self.data, self.test, self.embeddings) if path is not None]
-        members = [recipe_of(own) for own in recipe_of(name).members]
-        recipes = [changed(recipe, dict(self.changes)) for recipe in (recipe_of(name), *members)]
+        recipe = changed(recipe_of(name), dict(self.changes))
         told = [self.rubric, self.folds if not self.test else 0, self.seed, self.budget]
         known = msgspec.json.encode(
-            [told, self.encoder, [_sha256(path) for path in files], recipes]
+            [told, self.encoder_of(name), [_sha256(path) for path in files], recipe]
         )
         digest = hashlib.sha256(known).hexdigest()[:12]
         return self.out / "jobs" / f"{name}-{self.language}-{digest}"
@@ -117,14 +125,18 @@ def campaign_systems(campaign: str) -> list[str]:
 
 
 def jobs_of(settings: Sequence[Setting], systems: Sequence[str]) -> list[Job]:
-    """All jobs; a system is left out of languages in which it did not take part."""
+    """All jobs; a system is left out of languages in which it did not take part.
+
+    A mean of others has no jobs of its own, but theirs.
+    """
     jobs = []
     for setting in settings:
-        for name in systems:
-            if setting.language in recipe_of(name).languages:
-                folds = [None] if setting.test else [*range(setting.folds)]
-                folder = setting.folder(name)
-                jobs += [Job(name, setting, fold, folder) for fold in folds]
+        own = [name for name in systems if setting.language in recipe_of(name).languages]
+        trained = dict.fromkeys(t for name in own for t in recipe_of(name).members or (name,))
+        for name in trained:
+            folds = [None] if setting.test else [*range(setting.folds)]
+            folder = setting.folder(name)
+            jobs += [Job(name, setting, fold, folder) for fold in folds]
     return jobs
 
 
@@ -145,17 +157,46 @@ def run_jobs(
     return len(waiting)
 
 
-def finished(jobs: Sequence[Job]) -> Iterator[tuple[str, str, Run, list[Record]]]:
-    """For each system and language: its whole run, and how its jobs went."""
-    groups: dict[tuple[str, str], list[Job]] = {}
+def finished(
+    jobs: Sequence[Job], systems: Sequence[str]
+) -> Iterator[tuple[str, str, Run, list[Record]]]:
+    """For each language and system: its whole run, and how its jobs went."""
+    groups: dict[str, dict[str, list[Job]]] = {}
     for job in jobs:
-        groups.setdefault((job.setting.language, job.system), []).append(job)
-    for (language, name), own in groups.items():
-        setting = own[0].setting
-        collection = collection_of(setting.test or setting.data, setting.rubric)
-        runs = [load_run(job.run, collection.rubric, name=recipe_of(name).run) for job in own]
-        records = [msgspec.json.decode(job.record.read_bytes(), type=Record) for job in own]
-        yield language, name, joined(runs, collection), records
+        groups.setdefault(job.setting.language, {}).setdefault(job.system, []).append(job)
+    for language, by_system in groups.items():
+        for name in systems:
+            recipe = recipe_of(name)
+            parts = [by_system[one] for one in recipe.members or (name,) if one in by_system]
+            if parts:
+                runs = [_whole_run(own, recipe.run) for own in parts]
+                yield language, name, _mean(runs), _records(parts)
+
+
+def _whole_run(jobs: Sequence[Job], name: str) -> Run:
+    setting = jobs[0].setting
+    collection = collection_of(setting.test or setting.data, setting.rubric)
+    return joined([load_run(job.run, collection.rubric, name=name) for job in jobs], collection)
+
+
+def _mean(runs: Sequence[Run]) -> Run:
+    first = runs[0]
+    predictions = {
+        id: Prediction(np.mean([run.predictions[id].values for run in runs], axis=0), one.lengths)
+        for id, one in first.predictions.items()
+    }
+    return Run(first.name, first.ids, predictions, first.rubric)
+
+
+def _records(parts: Sequence[Sequence[Job]]) -> list[Record]:
+    """How the trainings of a system went, side by side: what a mean took is what all took."""
+    records = []
+    for jobs in zip(*parts, strict=True):
+        own = [msgspec.json.decode(job.record.read_bytes(), type=Record) for job in jobs]
+        notes = [*dict.fromkeys(note for one in own for note in one.notes)]
+        seconds = sum(one.seconds for one in own)
+        records.append(Record(seconds, any(one.stopped for one in own), notes))
+    return records
 
 
 def collection_of(path: Path, rubric: str) -> Collection:
