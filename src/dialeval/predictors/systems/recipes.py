@@ -102,7 +102,16 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 STC3, DIALEVAL2 = "ntcir14-stc3", "ntcir16-dialeval2"
 
-_LSTM = Net(turn="bag", tokens=100, context=("lstm",), layers=3, units=150, dropout=0.3, pool="sum")
+_LSTM = Net(
+    turn="bag",
+    tokens=100,
+    dimensions=300,  # as wide as the vectors that the campaigns used
+    context=("lstm",),
+    layers=3,
+    units=150,
+    dropout=0.3,
+    pool="sum",
+)
 _WIDM_TURNS = Net(
     turn="cnn",
     tokens=150,
