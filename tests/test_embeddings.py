@@ -102,7 +102,7 @@ def test_the_card_names_the_file(write, cli, tmp_path: Path) -> None:
     card = cli("models", out).out
     assert f"glove.txt, sha256 {hashlib.sha256(path.read_bytes()).hexdigest()}" in card
     assert "beside them word vectors: skip-gram" in card
-    assert cli(*ask, "--embeddings", path, "--set", "also_learned=false").status == 0
+    assert cli(*ask, "--embeddings", path, "--set", "vectors=file").status == 0
     assert "skip-gram" not in cli("models", out).out
 
 

@@ -29,8 +29,9 @@ class Net(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     """At most so many of a turn."""
     dimensions: int = 100
     """Of word vectors that are learned from the training text."""
-    also_learned: bool = True
-    """Beside the vectors of a file stand such vectors: no file knows all words of a helpdesk."""
+    vectors: Literal["file", "both", "learned"] = "both"
+    """With `--embeddings`: the vectors of the file; beside them learned ones, for no file knows all
+    words of a helpdesk; or only these. Without it they are learned in any case."""
     pooling: tuple[Literal["first", "mean", "max"], ...] = ("mean",)
     """An encoder's vector of a text: means over tokens of its first or last layer, or maxima."""
     filters: tuple[int, ...] = ()
@@ -102,12 +103,22 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 STC3, DIALEVAL2 = "ntcir14-stc3", "ntcir16-dialeval2"
 
-_LSTM = Net(turn="bag", tokens=100, context=("lstm",), layers=3, units=150, dropout=0.3, pool="sum")
+_LSTM = Net(
+    turn="bag",
+    tokens=100,
+    dimensions=300,  # as wide as the vectors that the campaigns used
+    context=("lstm",),
+    layers=3,
+    units=150,
+    dropout=0.3,
+    pool="sum",
+)
 _WIDM_TURNS = Net(
     turn="cnn",
     tokens=150,
+    vectors="learned",
     kernels=(2, 3),
-    filters=(32, 64, 128),  # the team's: 256, 512, 1024, too slow without a GPU
+    filters=(32, 32, 64),  # the team's: 256, 512, 1024, too slow without a GPU
     speaker="bit",
     context=("lstm",),
     layers=2,
@@ -119,7 +130,7 @@ _WIDM_DIALOGUES = replace(
     _WIDM_TURNS,
     turn="gated-cnn",
     kernels=(2,),
-    filters=(64, 128),  # the team's: 512, 1024
+    filters=(32, 64),  # the team's: 512, 1024
     distributions=True,
     context=("gated-cnn", "memory"),
     layers=1,

@@ -186,10 +186,10 @@ class System(Predictor):
 
     def _words(self, texts: list[tuple[str, ...]]) -> WordVectors:
         net = self.recipe.nets[0]
-        if self.embeddings is None:
+        if self.embeddings is None or net.vectors == "learned":
             return learned_vectors(texts, net.dimensions, self.seed)
         given = read_vectors(self.embeddings, {token for text in texts for token in text})
-        if not net.also_learned:
+        if net.vectors == "file":
             return given
         return side_by_side(given, learned_vectors(texts, net.dimensions, self.seed))
 
