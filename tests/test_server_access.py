@@ -703,6 +703,18 @@ def test_hidden_tasks_are_not_there(house: House) -> None:
         assert house.http.get(path).status_code == 404
 
 
+def test_a_mistake_of_ours_is_told_without_details(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(world.house.app.state._state, "context", None)
+    for path in (f"{V1}/tasks", "/"):
+        answer = world.house.http.get(path)
+        assert answer.status_code == 500
+        assert "Traceback" not in answer.text
+        assert "default-src 'none'" in answer.headers["content-security-policy"]
+        assert answer.headers["x-content-type-options"] == "nosniff"
+
+
 def test_every_answer_carries_the_headers(world: World) -> None:
     for path in (f"{V1}/tasks", "/", "/nothing", f"{V1}/team", "/healthz", f"{V1}/openapi.json"):
         headers = world.house.http.get(path).headers

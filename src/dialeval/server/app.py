@@ -18,7 +18,13 @@ from dialeval.server import api, health, pages
 from dialeval.server.access import allowed_by_endpoint, authorise
 from dialeval.server.context import Context
 from dialeval.server.database import Database
-from dialeval.server.middleware import AccessLog, BodyLimit, SecureHeaders, start_logging
+from dialeval.server.middleware import (
+    HEADERS,
+    AccessLog,
+    BodyLimit,
+    SecureHeaders,
+    start_logging,
+)
 from dialeval.server.problems import Problem, unavailable
 from dialeval.server.settings import Settings
 
@@ -123,4 +129,6 @@ async def _on_mistake(request: Request, _error: Any) -> Response:
 
 def _mistake(request: Request) -> Response:
     detail = "something went wrong on our side; nothing was changed"
-    return answer(request, Problem(500, "mistake", detail))
+    problem = Problem(500, "mistake", detail)
+    problem.headers |= HEADERS  # it is answered outside of `SecureHeaders`
+    return answer(request, problem)
