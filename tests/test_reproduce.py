@@ -74,7 +74,7 @@ def test_reproduce_and_go_on(cli, data: Path) -> None:
     assert cli(*ask(data, "--systems", "bl-lstm", "--json")).json["trained"] == 1
     table = runpy.run_path(str(ROOT / "tools" / "systems_table.py"))["systems_table"]
     text = table([out])
-    assert "| BL-lstm | NTCIR-14 STC-3 |" in text
+    assert "| BL-lstm | NTCIR-14 STC-3 | 2 folds |" in text
     assert f"{mean['A.rsnod']:.4f}"[:3] in text
 
 

@@ -21,28 +21,29 @@ MARKS = ("<!-- systems table -->\n", "<!-- end of systems table -->\n")
 
 def systems_table(folders: Sequence[Path]) -> str:
     """A Markdown table for each language: our mean, in brackets the published one."""
-    cells: dict[str, dict[tuple[str, str], dict[str, str]]] = {}
-    more: dict[tuple[str, str, str], tuple[str, str]] = {}
+    cells: dict[str, dict[tuple[str, ...], dict[str, str]]] = {}
+    more: dict[tuple[str, ...], tuple[str, str]] = {}
     for folder in folders:
         options = json.loads((folder / "provenance.json").read_text())["options"]
         campaign = CAMPAIGNS[options["campaign"]]
+        how = "held out" if options["test"] else f"{options['folds']} folds"
         with (folder / "tables" / "reproduction.csv").open() as stream:
             for row in csv.DictReader(stream):
                 known = f" ({float(row['published']):.4f})" if row["published"] else ""
                 of_language = cells.setdefault(row["language"], {})
-                own = of_language.setdefault((row["run"], campaign), {})
+                own = of_language.setdefault((row["run"], campaign, how), {})
                 name = f"{row['criterion']} {row['measure'].upper()}"
                 own[name] = f"{float(row['mean']):.4f}{known}"
-                more[row["language"], row["run"], campaign] = (row["seconds"], row["remarks"])
+                more[row["language"], row["run"], campaign, how] = (row["seconds"], row["remarks"])
     parts = []
     for language, runs in cells.items():
         names = [*dict.fromkeys(name for own in runs.values() for name in own)]
-        lines = [["run", "campaign", *names, "s", ""], ["---"] * 2 + ["---:"] * (len(names) + 1)]
-        lines[1].append("---")
-        for (run, campaign), own in runs.items():
-            seconds, remarks = more[language, run, campaign]
+        lines = [["run", "campaign", "dialogues", *names, "s", ""]]
+        lines.append(["---"] * 3 + ["---:"] * (len(names) + 1) + ["---"])
+        for key, own in runs.items():
+            seconds, remarks = more[language, *key]
             scores = [own.get(name, "–") for name in names]
-            lines.append([run, campaign, *scores, f"{float(seconds):.0f}", remarks])
+            lines.append([*key, *scores, f"{float(seconds):.0f}", remarks])
         table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
         parts.append(f"### {language}\n\n{table}\n")
     return "\n".join(parts)

@@ -103,7 +103,7 @@ def command(
         return
     inputs = [path for one in given for path in (one.data, one.test, one.embeddings) if path]
     asked = {"campaign": campaign, "systems": names, "folds": folds, "budget": budget}
-    asked |= {"settings": settings, "encoder": encoder, "trials": trials}
+    asked |= {"test": test, "settings": settings, "encoder": encoder, "trials": trials}
     provenance = Provenance.now(seed, asked, inputs)
     results = Results(comparisons, tested, provenance, reference=True)
     page = write_results(results, out, ("svg",))
