@@ -29,7 +29,7 @@ def test_both_languages_in_one_collection(kind: str) -> None:
     dialogues = [d for pair in zip(english.dialogues, chinese.dialogues, strict=True) for d in pair]
     mixed = Collection(dialogues, english.rubric)
     run = de.predict(mixed, kind)
-    check_distributions(run, mixed)
+    check_distributions(kind, run, mixed)
     alone = de.predict(chinese.without_votes(), kind)
     values = run.predictions["A"].values[1::2]
     assert np.allclose(values, alone.predictions["A"].values, atol=1e-5)
@@ -38,7 +38,7 @@ def test_both_languages_in_one_collection(kind: str) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_odd_dialogues(kind: str) -> None:
     collection = odd(de.load_rubric("helpdesk"))
-    check_distributions(de.predict(collection, kind), collection)
+    check_distributions(kind, de.predict(collection, kind), collection)
 
 
 @pytest.mark.parametrize("kind", KINDS)
