@@ -65,9 +65,8 @@ def test_the_first_task_that_fails_is_told(engine: Engine, tmp_path: Path) -> No
         [*engine.map(tasks.fail_late, calls(tmp_path))]
 
 
+@pytest.mark.parametrize("engine", ["processes", "dask"], indirect=True)
 def test_a_killed_worker_is_survived(engine: Engine, tmp_path: Path) -> None:
-    if type(engine).__name__ == "InProcess":
-        pytest.skip("it would kill the tests")
     found = [*engine.ordered(tasks.square_or_die, calls(tmp_path))]
     assert (tmp_path / "died").exists()
     assert found == [n**2 for n in range(8)]
